@@ -125,7 +125,7 @@ KnownNames AskForNames(const ServerAddress& server) {
 
 // The names that `option` takes of those that the server knows.
 std::string NamesFor(const CLI::Option& option, const KnownNames& known) {
-  const std::string name = option.get_single_name();
+  const std::string& name = option.get_single_name();
   if (name == "model" || name == "preset" || option.get_name(true) == "MODEL") return known.models;
   if (name == "accelerator" || name == "accelerators") return known.accelerators;
   return name == "node-type" ? known.node_types : "";

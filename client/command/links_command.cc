@@ -86,12 +86,12 @@ grpc::Status AskByName(const std::string& name, v1::GetLinkTimesRequest request,
                        const ServerAddress& server, v1::GetLinkTimesResponse* response) {
   request.mutable_nodes()->set_node_type(name);
   const auto method = &v1::HardwareService::Stub::GetLinkTimes;
-  const grpc::Status as_node = Call(server, method, request, response);
+  grpc::Status as_node = Call(server, method, request, response);
   if (!HasReason(as_node, "NODE_TYPE_UNKNOWN")) return as_node;
   v1::GetLinkTimesRequest by_product = request;
   by_product.mutable_nodes()->clear_node_type();
   by_product.mutable_nodes()->mutable_device()->set_accelerator(name);
-  const grpc::Status as_accelerator = Call(server, method, by_product, response);
+  grpc::Status as_accelerator = Call(server, method, by_product, response);
   if (HasReason(as_accelerator, "GPU_UNKNOWN")) return as_node;
   if (!as_accelerator.ok() || !request.nodes().has_device()) return as_accelerator;
   request.mutable_nodes()->set_node_type(response->node_type().name());

@@ -116,7 +116,7 @@ absl::Status ReadProbeRequest(const ProbeFlags& flags, v1::RunProbeRequest* requ
                                                    " and run sextant probe again for the rest"));
   }
   for (const std::string& text : flags.shapes) {
-    const absl::Status read = ReadShape(text, flags.data_type, request->add_matmuls());
+    absl::Status read = ReadShape(text, flags.data_type, request->add_matmuls());
     if (!read.ok()) return read;
   }
   return absl::OkStatus();

@@ -79,7 +79,7 @@ grpc::Status Build(const SizeFlags<Request>& flags, const Streams& streams, Requ
 
 template <typename Request>
 std::shared_ptr<SizeFlags<Request>> AddSizeFlags(CLI::App* command) {
-  const auto flags = std::make_shared<SizeFlags<Request>>();
+  auto flags = std::make_shared<SizeFlags<Request>>();
   AddRunSources(&flags->plan, command);
   AddFlags(RequestFlags<Request, kSizeRows>(), nullptr, &flags->request, command);
   AddRunFlags(&flags->plan, command);

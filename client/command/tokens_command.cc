@@ -5,7 +5,7 @@
 #include "client/command/command.h"
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
-#include "client/io/message_file.h"
+#include "client/flags/given_fields.h"
 #include "client/report/operation_text.h"
 #include "client/text/text.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"

@@ -129,12 +129,12 @@ size_t RankOf(absl::Span<const FlagRow> rows, absl::string_view field) {
 
 // The word of a message that people know by the first of its flags; false for any other message.
 bool IsNamedByFirst(const google::protobuf::Descriptor& type) {
-  static const google::protobuf::Descriptor* const kTypes[] = {
+  static const google::protobuf::Descriptor* const types[] = {
       v1::DeviceSelector::descriptor(),       v1::HostDevices::descriptor(),
       v1::SuppliedCalibrations::descriptor(), v1::FleetDevices::descriptor(),
       v1::NetworkSpec::descriptor(),          v1::SoftwareStack::descriptor(),
       v1::InterruptionSpec::descriptor()};
-  return absl::c_linear_search(kTypes, &type);
+  return absl::c_linear_search(types, &type);
 }
 
 // Adds words for such messages above the fields of `*flags`.

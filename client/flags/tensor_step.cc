@@ -56,7 +56,7 @@ absl::Status ReadIntegers(const Arguments& arguments, bool may_be_none,
   if (!fits) return WrongForm();
   for (size_t i = 0; i < count; ++i) {
     const FieldDescriptor& field = *type.field(is_list ? 0 : static_cast<int>(i));
-    const absl::Status read = ReadInteger(arguments.words[i], field, of_step);
+    absl::Status read = ReadInteger(arguments.words[i], field, of_step);
     if (!read.ok()) return read;
   }
   return absl::OkStatus();
@@ -212,7 +212,7 @@ absl::Status ReadTensorStep(absl::string_view text, v1::TensorStep* step) {
   arguments.words = absl::StrSplit(arguments.text, absl::ByAnyChar(" \t"), absl::SkipEmpty());
   for (const StepForm& form : kForms) {
     if (name != form.name) continue;
-    const absl::Status read = Read(form, arguments, step);
+    absl::Status read = Read(form, arguments, step);
     if (read.ok()) return read;
     return absl::InvalidArgumentError(absl::StrCat("\"", text, "\": ", read.message(),
                                                    read.message().empty() ? "" : "; ", "write ",

@@ -156,7 +156,7 @@ void ReadExperts(const v1::FeedForward& dense, SettingFile& file, v1::Experts& o
 // True for each layer that has experts.
 std::vector<bool> ReadLayerPattern(int64_t layer_count, SettingFile& file) {
   constexpr char kFrequency[] = "--moe-layer-freq";
-  const std::vector<bool> dense(static_cast<size_t>(layer_count));
+  std::vector<bool> dense(static_cast<size_t>(layer_count));
   if (!file.Has("--num-experts")) return dense;
   absl::StatusOr<std::vector<bool>> read =
       ExpertLayers(file.Text(kFrequency).value_or("1"), layer_count);

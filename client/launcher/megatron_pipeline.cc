@@ -36,6 +36,7 @@ std::string Times(char layer, int64_t count) {
 // "Et*7|t*8|t*7m,L": E is the embedding, t a layer, m a module that predicts ahead, L the loss.
 std::string LayoutText(const std::vector<int64_t>& chunks, int64_t modules) {
   std::vector<std::string> stages;
+  stages.reserve(chunks.size());
   for (const int64_t layers : chunks) stages.push_back(Times('t', layers));
   stages.front().insert(0, "E");
   absl::StrAppend(&stages.back(), Times('m', modules), "L");

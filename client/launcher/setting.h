@@ -70,6 +70,14 @@ struct Setting {
   ReadFunction read = nullptr;    // in place of what the above say
   WriteFunction write = nullptr;  // likewise
 
+  // The same row with another value of one member.
+  template <typename Member, typename Value>
+  constexpr Setting With(Member Setting::*member, Value value) const {
+    Setting out = *this;
+    out.*member = value;
+    return out;
+  }
+
   constexpr Setting For(const char* path) const { return With(&Setting::field, path); }
   constexpr Setting Only(const char* choices) const { return With(&Setting::only, choices); }
   constexpr Setting Absent(const char* value) const { return With(&Setting::absent, value); }
@@ -88,14 +96,6 @@ struct Setting {
   }
   constexpr Setting By(ReadFunction reads, WriteFunction writes) const {
     return Read(reads).Written(writes);
-  }
-
- private:
-  template <typename Member, typename Value>
-  constexpr Setting With(Member Setting::*member, Value value) const {
-    Setting out = *this;
-    out.*member = value;
-    return out;
   }
 };
 

@@ -1,6 +1,4 @@
 // Each operation's sizes and its output's shape, as its inputs' shapes make them.
-#include "engine/operation/graph_nodes.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "engine/operation/analysis.h"
+#include "engine/operation/graph_nodes.h"
 #include "tests/engine/operation/graphs.h"
 #include "tests/support/status_matchers.h"
 
