@@ -75,10 +75,11 @@ bool MayBeRead(const CLI::App& command, const CommandLine& line) {
   return line.words.count(command.get_name()) > 0 || line.words.count("completion") > 0;
 }
 
-void OnceRead(CLI::App* command, CommandLine* line, const RunCommand& run, const Reading& reading) {
-  command->final_callback([command, line, run, reading] {
-    if (reading.check) reading.check();
-    if (reading.seconds > 0) WaitFor(reading.seconds, *command, line);
+void OnceRead(CLI::App* command, CommandLine* line, const RunCommand& run,
+              const AfterFlags& after) {
+  command->final_callback([command, line, run, after] {
+    if (after.check) after.check();
+    if (after.seconds > 0) WaitFor(after.seconds, *command, line);
     line->run = run;
   });
 }

@@ -82,7 +82,7 @@ CLI::App* AddCommand(const char* name, const char* description, const std::strin
 bool MayBeRead(const CLI::App& command, const CommandLine& line);
 
 // Further steps once all flags of a command were read.
-struct Reading {
+struct AfterFlags {
   // Waits that long for the answer, unless --timeout is given; 0: as long as for any other.
   double seconds = 0;
   // Refuses flags that don't go together, by CLI::ValidationError.
@@ -94,15 +94,15 @@ inline constexpr double kManyRunsSeconds = 120;
 
 // Sets CommandLine::run once the flags of `command` were read. The second passes them to `run`.
 void OnceRead(CLI::App* command, CommandLine* line, const RunCommand& run,
-              const Reading& reading = {});
+              const AfterFlags& after = {});
 template <typename Flags>
 void OnceRead(CLI::App* command, CommandLine* line, const std::shared_ptr<Flags>& flags,
               int (*run)(const Flags&, const CommandLine&, const Streams&),
-              const Reading& reading = {}) {
+              const AfterFlags& after = {}) {
   const auto with_flags = [flags, run](const CommandLine& read, const Streams& streams) {
     return run(*flags, read, streams);
   };
-  OnceRead(command, line, with_flags, reading);
+  OnceRead(command, line, with_flags, after);
 }
 
 // Has a command wait so long for its answer, unless --timeout is given.

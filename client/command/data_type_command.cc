@@ -7,7 +7,6 @@
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
 #include "client/flags/words.h"
-#include "client/io/message_file.h"
 #include "client/report/hardware_text.h"
 #include "client/text/text.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
@@ -24,32 +23,19 @@ constexpr char kDataTypeHelp[] =
     "  What becomes of 7.9 next to 100 in a block of nvfp4?\n"
     "    sextant dtype nvfp4 --value=7.9 --block-maximum=100\n";
 
-int ShowAllTypes(const CommandLine& line, const Streams& streams) {
-  v1::ListDataTypesResponse response;
-  const grpc::Status status = Call(line.server, &v1::AccountingService::Stub::ListDataTypes,
-                                   v1::ListDataTypesRequest(), &response);
-  if (!status.ok()) return Fail(status, line, streams);
-  streams.out << (line.json() ? ProtoJson(response) : Printable(NumberFormatTable(response)));
-  return kExitFits;
-}
-
 // Shows all types where `request` names none.
 int RunDataType(const v1::DescribeDataTypeRequest& request, const CommandLine& line,
                 const Streams& streams) {
-  if (request.data_type() == v1::DATA_TYPE_UNSPECIFIED) return ShowAllTypes(line, streams);
-  v1::DescribeDataTypeResponse response;
-  const grpc::Status status =
-      Call(line.server, &v1::AccountingService::Stub::DescribeDataType, request, &response);
-  if (!status.ok()) return Fail(status, line, streams);
-  streams.out << (line.json() ? ProtoJson(response) : Printable(NumberFormatText(response)));
-  return kExitFits;
+  if (request.data_type() == v1::DATA_TYPE_UNSPECIFIED) {
+    return CallAndShow(line, streams, &v1::AccountingService::Stub::ListDataTypes,
+                       v1::ListDataTypesRequest(), NumberFormatTable);
+  }
+  return CallAndShow(line, streams, &v1::AccountingService::Stub::DescribeDataType, request,
+                     NumberFormatText);
 }
 
-}  // namespace
-
-void AddDataType(CLI::App* app, CommandLine* line) {
+void AddDataTypeFlags(CLI::App* command, CommandLine* line) {
   const auto request = std::make_shared<v1::DescribeDataTypeRequest>();
-  CLI::App* command = AddCommand("dtype", "Show what a number format can hold", kDataTypeHelp, app);
   CLI::Option* name = AddEnum(
       "NAME", "one format; default: a table of all", *v1::DataType_descriptor(),
       [request](int type) { request->set_data_type(static_cast<v1::DataType>(type)); }, command);
@@ -79,9 +65,12 @@ void AddDataType(CLI::App* app, CommandLine* line) {
       command)
       ->type_name("NUMBER")
       ->needs(name);
-  OnceRead(command, line, [request](const CommandLine& read, const Streams& streams) {
-    return RunDataType(*request, read, streams);
-  });
+  OnceRead(command, line, request, RunDataType);
 }
+
+}  // namespace
+
+const Command kDataTypeCommand = {"dtype", "Show what a number format can hold", kDataTypeHelp,
+                                  AddDataTypeFlags};
 
 }  // namespace sextant::client

@@ -9,7 +9,8 @@
 #include "client/flags/field_flag.h"
 #include "client/flags/given_fields.h"
 #include "client/io/message_file.h"
-#include "client/report/graph_text.h"
+#include "client/report/operation_text.h"
+#include "client/text/text.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
 
 namespace sextant::client {

@@ -5,8 +5,8 @@
 #include "client/command/command.h"
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
+#include "client/flags/given_fields.h"
 #include "client/flags/words.h"
-#include "client/io/message_file.h"
 #include "client/io/text_file.h"
 #include "client/plot/charts.h"
 #include "client/report/hardware_text.h"
@@ -36,44 +36,29 @@ constexpr char kLinksHelp[] =
     "  With collectives of your own:\n"
     "    sextant links hgx-h200 --calibration=node7.json\n";
 
-struct LinksFlags {
+struct LinksFlags : GivenFields {
   std::string name;                 // of a kind of server, or else of an accelerator
   v1::GetLinkTimesRequest request;  // but for that name and the calibrations
-  std::vector<std::string> calibration_files;
-  std::string svg_file;  // "" for none
+  std::string svg_file;             // "" for none
 };
 
-constexpr FieldFlag kLinksFlags[] = {
-    {.names = "--node-count,--nodes",
-     .field = "nodes.node_count",
-     .help = "nodes that take part; default: 1",
-     .word = "--node-count"},
-    {.names = "--ranks-per-node,--ranks",
-     .field = "nodes.ranks_per_node",
-     .help = "devices of each; default: all",
-     .word = "--ranks-per-node"},
-    {"--network", "nodes.network.name", "of sextant nodes, one port a device; between nodes"},
-    {"--network-bytes-per-second", "nodes.network.bytes_per_second",
-     "line rate of one device, for a network's name, e.g. 25e9"},
-    {"--host-copies", "host_copies", "copies from and to pinned host memory, too"}};
-
-constexpr FieldFlag kOtherLinksFlags[] = {
-    WordFor("NODE", "nodes.node_type"),
-    WordFor("NODE", "nodes.device.accelerator"),
-    WordFor("--network", "nodes.network", Below::kDropped),
-    WordFor("--calibration", "nodes.device.calibrations.calibrations", Below::kAppended),
-    WordFor("--operation", "operations", Below::kDropped),
-    WordFor("--size", "sizes_bytes", Below::kDropped),
+constexpr FlagRow kLinksRows[] = {
+    {.field = "nodes.device", .names = ""},
+    {.field = "nodes.node_count", .word = "--node-count"},
+    {.field = "nodes.ranks_per_node", .word = "--ranks-per-node"},
+    {.field = "nodes.network.name", .help = "of sextant nodes, one port a device; between nodes"},
+    {.field = "nodes.network.bytes_per_second"},
+    {.field = "host_copies"},
+    {.field = "nodes.device.calibrations.calibrations",
+     .names = "--calibration",
+     .help = "one of: sextant calibration --save; repeatable, up to 16"},
+    {.field = "nodes.node_type", .word = "NODE"},
+    {.field = "nodes.device.accelerator", .word = "NODE"},
+    {.field = "operations", .word = "--operation", .below = Below::kDropped},
+    {.field = "sizes_bytes", .word = "--size", .below = Below::kDropped},
 };
 
-// The command line's words for the request's `field`, and for fields below it that an error names.
-std::string LinksFieldWords(const std::string& field) {
-  return FieldWordsOf({kLinksFlags, kOtherLinksFlags}, field);
-}
-
-std::string LinksDescription(const std::string& description) {
-  return DescriptionWordsOf({kLinksFlags, kOtherLinksFlags}, description);
-}
+constexpr auto kLinksWords = RequestFieldWords<v1::GetLinkTimesRequest, kLinksRows>;
 
 bool HasReason(const grpc::Status& status, const std::string& reason) {
   return !status.ok() && CallErrorOf(status).reason == reason;
@@ -110,23 +95,18 @@ absl::Status DrawBandwidth(const v1::GetLinkTimesResponse& response, const std::
 int RunLinks(const LinksFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::GetLinkTimesRequest request = flags.request;
   v1::GetLinkTimesResponse response;
-  grpc::Status status;
-  if (!flags.calibration_files.empty()) {
-    auto* calibrations = request.mutable_nodes()->mutable_device()->mutable_calibrations();
-    status = ReadCalibrationFiles(flags.calibration_files, streams.in,
-                                  calibrations->mutable_calibrations());
-  }
+  grpc::Status status = Override(flags, flags.request, streams.in, &request);
   if (status.ok()) status = AskByName(flags.name, request, line.server, &response);
   if (!status.ok()) {
-    return Fail(status, line, streams, {.field = LinksFieldWords, .description = LinksDescription});
+    return Fail(status, line, streams,
+                {.field = kLinksWords,
+                 .description = RequestDescriptionWords<v1::GetLinkTimesRequest, kLinksRows>});
   }
   if (!flags.svg_file.empty()) {
     const absl::Status drawn = DrawBandwidth(response, flags.svg_file);
     if (!drawn.ok()) return FailToWrite(drawn, line, streams);
   }
-  streams.out << (line.json() ? ProtoJson(response)
-                              : Printable(LinkTimesText(response, LinksFieldWords)));
-  return kExitFits;
+  return Show(line, streams, response, [&] { return LinkTimesText(response, kLinksWords); });
 }
 
 void AddLists(v1::GetLinkTimesRequest* request, CLI::App* command) {
@@ -147,27 +127,20 @@ void AddLists(v1::GetLinkTimesRequest* request, CLI::App* command) {
       ->type_name("BYTES");
 }
 
-}  // namespace
-
-void AddLinks(CLI::App* app, CommandLine* line) {
+void AddLinksFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<LinksFlags>();
-  CLI::App* command =
-      AddCommand("links", "Show how long devices take to exchange bytes", kLinksHelp, app);
   command->add_option("NODE", flags->name, "of sextant nodes, or a product that comes in one alone")
       ->required();
   AddLists(&flags->request, command);
-  for (const FieldFlag& flag : kLinksFlags) AddFieldFlag(flag, &flags->request, command);
-  command
-      ->add_option("--calibration", flags->calibration_files,
-                   "one of: sextant calibration --save; repeatable, up to 16")
-      ->allow_extra_args(false)
-      ->type_name("FILE")
-      ->check(CheckFile);
-  command->add_option("--svg", flags->svg_file, "also draw bus bandwidth into this file")
-      ->type_name("FILE");
-  OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
-    return RunLinks(*flags, read, streams);
-  });
+  AddFlags(RequestFlags<v1::GetLinkTimesRequest, kLinksRows>(), flags.get(), &flags->request,
+           command);
+  AddFile("--svg", &flags->svg_file, "also draw bus bandwidth into this file", command);
+  OnceRead(command, line, flags, RunLinks);
 }
+
+}  // namespace
+
+const Command kLinksCommand = {"links", "Show how long devices take to exchange bytes", kLinksHelp,
+                               AddLinksFlags};
 
 }  // namespace sextant::client

@@ -7,8 +7,8 @@
 #include "client/command/command.h"
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
+#include "client/flags/given_fields.h"
 #include "client/flags/operation_arguments.h"
-#include "client/io/message_file.h"
 #include "client/io/text_file.h"
 #include "client/plot/charts.h"
 #include "client/report/hardware_text.h"
@@ -27,31 +27,30 @@ constexpr char kRatesHelp[] =
     "  sextant rates b200-sxm --dtype=bf16 --dtype=nvfp4\n"
     "  sextant rates host\n";
 
-struct RatesFlags {
+struct RatesFlags : GivenFields {
   std::vector<std::string> devices;
-  std::vector<std::string> calibration_files;
-  v1::GetKernelRatesRequest request;  // but for those two
+  v1::GetKernelRatesRequest request;  // but for those, and the calibrations
   std::string svg_file;               // "" for none
 };
 
-constexpr FieldFlag kFleetFlags[] = {{"--fleet", "device.fleet.accelerator",
-                                      "a catalogue name: at rates that the fleet's hosts measured"},
-                                     {"--hostnames,--hosts", "device.fleet.hostnames",
-                                      "with --fleet: the hosts that count, a,b,c; repeatable"},
-                                     {"--gpu-uuids", "device.fleet.gpu_uuids",
-                                      "with --fleet: the GPUs that count, a,b,c; repeatable"}};
-
-constexpr FieldFlag kWords[] = {
-    WordFor("DEVICE", "device.accelerator"),
-    WordFor("DEVICE", "device.host_devices.devices", Below::kDropped),
-    WordFor("--calibration", "device.calibrations.calibrations", Below::kAppended),
-    WordFor("DEVICE", "device", Below::kUnknown),
-    WordFor("--dtype", "data_types", Below::kDropped),
+constexpr FlagRow kRatesRows[] = {
+    {.field = "device.accelerator", .names = "", .word = "DEVICE"},
+    {.field = "device.host_devices.devices",
+     .names = "",
+     .word = "DEVICE",
+     .below = Below::kDropped},
+    {.field = "device.calibrations.calibrations",
+     .names = "--calibration",
+     .help = "one of: sextant calibration --save; repeatable, up to 16"},
+    {.field = "device.fleet.accelerator"},
+    {.field = "device.fleet.hostnames",
+     .help = "with --fleet: the hosts that count, a,b,c; repeatable"},
+    {.field = "device.fleet.gpu_uuids",
+     .help = "with --fleet: the GPUs that count, a,b,c; repeatable"},
+    {.field = "data_types", .word = "--dtype", .below = Below::kDropped},
 };
 
-std::string RatesFieldWords(const std::string& field) {
-  return FieldWordsOf({kFleetFlags, kWords}, field);
-}
+constexpr auto kRatesWords = RequestFieldWords<v1::GetKernelRatesRequest, kRatesRows>;
 
 // Adds the data type that `name` names, "bf16".
 absl::Status AddType(const std::string& name, v1::GetKernelRatesRequest* request) {
@@ -85,7 +84,7 @@ absl::Status AddDevice(const std::string& name, v1::DeviceSelector* devices) {
 
 // Checks combinations of flags that are each valid, and adds the devices to the request.
 void Finish(RatesFlags* flags) {
-  const int ways = (flags->devices.empty() ? 0 : 1) + (flags->calibration_files.empty() ? 0 : 1) +
+  const int ways = (flags->devices.empty() ? 0 : 1) + (flags->files.empty() ? 0 : 1) +
                    (flags->request.device().has_fleet() ? 1 : 0);
   if (ways != 1) {
     throw CLI::ValidationError(
@@ -101,55 +100,39 @@ void Finish(RatesFlags* flags) {
 int RunRates(const RatesFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::GetKernelRatesRequest request = flags.request;
   v1::GetKernelRatesResponse response;
-  grpc::Status status;
-  if (!flags.calibration_files.empty()) {
-    auto* calibrations = request.mutable_device()->mutable_calibrations();
-    status = ReadCalibrationFiles(flags.calibration_files, streams.in,
-                                  calibrations->mutable_calibrations());
-  }
+  grpc::Status status = Override(flags, flags.request, streams.in, &request);
   if (status.ok()) {
     status = Call(line.server, &v1::HardwareService::Stub::GetKernelRates, request, &response);
   }
   if (status.ok() && response.curves().empty()) status = Incomplete("rates");
   if (!status.ok()) {
-    return Fail(status, line, streams, {.field = RatesFieldWords});
+    return Fail(status, line, streams, {.field = kRatesWords});
   }
   if (!flags.svg_file.empty()) {
     const absl::Status written = WriteText(flags.svg_file, RenderSvg(KernelPlots(response)));
     if (!written.ok()) return FailToWrite(written, line, streams);
   }
-  streams.out << (line.json() ? ProtoJson(response)
-                              : Printable(KernelRatesText(response, RatesFieldWords)));
-  return kExitFits;
+  return Show(line, streams, response, [&] { return KernelRatesText(response, kRatesWords); });
 }
 
-}  // namespace
-
-void AddRates(CLI::App* app, CommandLine* line) {
+void AddRatesFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<RatesFlags>();
-  CLI::App* command =
-      AddCommand("rates", "Show how fast kernels of growing size run on a device", kRatesHelp, app);
   command->add_option("DEVICE", flags->devices,
                       "a product, or UUIDs of the server's devices; host: its CPU");
-  command
-      ->add_option("--calibration", flags->calibration_files,
-                   "one of: sextant calibration --save; repeatable, up to 16")
-      ->allow_extra_args(false)
-      ->type_name("FILE")
-      ->check(CheckFile);
-  AddFleetFlags(kFleetFlags, &flags->request, {"DEVICE", "--calibration"}, command);
+  AddFlags(RequestFlags<v1::GetKernelRatesRequest, kRatesRows>(), flags.get(), &flags->request,
+           command);
+  LimitFleetFlags({"DEVICE", "--calibration"}, command);
   AddTexts(
       "--dtype", "of the operands; repeatable; default: all that was measured",
       [flags](const std::string& name) { return AddType(name, &flags->request); }, command)
       ->type_name("TYPE");
-  command->add_option("--svg", flags->svg_file, "also draw the curves into this file")
-      ->type_name("FILE");
-  command->final_callback([flags, line] {
-    Finish(flags.get());
-    line->run = [flags](const CommandLine& read, const Streams& streams) {
-      return RunRates(*flags, read, streams);
-    };
-  });
+  AddFile("--svg", &flags->svg_file, "also draw the curves into this file", command);
+  OnceRead(command, line, flags, RunRates, {.check = [flags] { Finish(flags.get()); }});
 }
+
+}  // namespace
+
+const Command kRatesCommand = {"rates", "Show how fast kernels of growing size run on a device",
+                               kRatesHelp, AddRatesFlags};
 
 }  // namespace sextant::client

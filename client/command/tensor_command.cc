@@ -15,7 +15,8 @@
 #include "client/flags/given_fields.h"
 #include "client/flags/tensor_step.h"
 #include "client/flags/words.h"
-#include "client/report/tensor_text.h"
+#include "client/io/message_file.h"
+#include "client/report/operation_text.h"
 #include "client/text/text.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
 

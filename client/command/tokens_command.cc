@@ -1,6 +1,8 @@
 // `sextant tokens`: sizes token files, and says how fast they are read.
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "client/command/command.h"
 #include "client/command/run_client.h"
@@ -22,42 +24,28 @@ constexpr char kTokensHelp[] =
     "  And how fast must it be read?\n"
     "    sextant tokens 2.8T --bytes-per-id=2 --tokens-per-second=9e6\n";
 
-constexpr FieldFlag kTokensFlags[] = {
-    {"COUNT", "token_count", "how many tokens, e.g. 15T"},
-    {"--vocabulary-size,--vocabulary", "vocabulary_size", "tokens in the vocabulary"},
-    {"--bytes-per-id", "bytes_per_id", "1, 2, 4 or 8: instead of it"},
-    {"--tokens-per-second", "tokens_per_second", "that a run reads"}};
-
 int RunTokens(const v1::DescribeTokensRequest& request, const CommandLine& line,
               const Streams& streams) {
-  v1::DescribeTokensResponse response;
-  const grpc::Status status =
-      Call(line.server, &v1::AccountingService::Stub::DescribeTokens, request, &response);
-  if (!status.ok()) {
-    return Fail(status, line, streams, {.field = [](const std::string& field) {
-                  return FieldWordsOf({kTokensFlags}, field);
-                }});
-  }
-  streams.out << (line.json() ? ProtoJson(response) : Printable(TokensText(request, response)));
-  return kExitFits;
+  return CallAndShow(line, streams, &v1::AccountingService::Stub::DescribeTokens, request,
+                     [&request](const auto& response) { return TokensText(request, response); },
+                     {.field = RequestFieldWords<v1::DescribeTokensRequest>});
+}
+
+void AddTokensFlags(CLI::App* command, CommandLine* line) {
+  const auto request = std::make_shared<v1::DescribeTokensRequest>();
+  AddFlags(RequestFlags<v1::DescribeTokensRequest>(), nullptr, request.get(), command);
+  command->get_option("COUNT")->type_name("")->required();
+  const auto check = [request] {
+    if (request->has_vocabulary_size() == request->has_bytes_per_id()) {
+      throw CLI::ValidationError("give one of --vocabulary and --bytes-per-id");
+    }
+  };
+  OnceRead(command, line, request, RunTokens, {.check = check});
 }
 
 }  // namespace
 
-void AddTokens(CLI::App* app, CommandLine* line) {
-  const auto request = std::make_shared<v1::DescribeTokensRequest>();
-  CLI::App* command =
-      AddCommand("tokens", "Size token files, and how fast they are read", kTokensHelp, app);
-  for (const FieldFlag& flag : kTokensFlags) AddFieldFlag(flag, request.get(), command);
-  command->get_option("COUNT")->type_name("")->required();
-  command->final_callback([request, line] {
-    if (request->has_vocabulary_size() == request->has_bytes_per_id()) {
-      throw CLI::ValidationError("give one of --vocabulary and --bytes-per-id");
-    }
-    line->run = [request](const CommandLine& read, const Streams& streams) {
-      return RunTokens(*request, read, streams);
-    };
-  });
-}
+const Command kTokensCommand = {"tokens", "Size token files, and how fast they are read",
+                                kTokensHelp, AddTokensFlags};
 
 }  // namespace sextant::client

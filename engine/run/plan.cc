@@ -31,17 +31,15 @@ absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, CallWor
                     .parameter_count = plan.parameters.all.total});
   if (!resolved.memory.has_value()) return absl::OkStatus();
   const JobContext context = resolved.context_of(run);
-  absl::StatusOr<MemoryEstimate> estimate =
-      EstimateMemory({.context = context,
-                      .choice = ChoiceOf(run),
-                      .model = *resolved.memory,
-                      .limits = {.usable = plan.capacity.usable(),
-                                 .thresholds = run.options.thresholds,
-                                 .server = resolved.server},
-                      .include_ledger = run.options.include_ledger,
-                      .work = work});
-  if (!estimate.ok()) return WithPaths(estimate.status(), RequestFieldOf);
-  plan.memory_estimate = *std::move(estimate);
+  SEXTANT_ASSIGN_OR_RETURN(plan.memory_estimate,
+                           EstimateMemory({.context = context,
+                                           .choice = ChoiceOf(run),
+                                           .model = *resolved.memory,
+                                           .limits = {.usable = plan.capacity.usable(),
+                                                      .thresholds = run.options.thresholds,
+                                                      .server = resolved.server},
+                                           .include_ledger = run.options.include_ledger,
+                                           .work = work}));
   return absl::OkStatus();
 }
 

@@ -221,8 +221,8 @@ void FindNodes(const RunSpec& run, RunDevices& out, FieldViolations& violations)
     out.network = *std::move(network);
   } else {
     const std::vector<FieldViolation> found = FieldViolationsOf(network.status());
-    violations.Add("cluster.network",
-                   found.empty() ? network.status().message() : found.front().description);
+    violations.AddOnce("cluster.network",
+                       found.empty() ? network.status().message() : found.front().description);
   }
 }
 

@@ -6,8 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "engine/run/batch_ramp.h"
-#include "engine/run/rate_requirement.h"
+#include "engine/memory/host_memory.h"
 
 namespace sextant {
 namespace {
@@ -16,6 +15,7 @@ namespace {
 // and every byte count of an answer fits an int64 (n x usable memory does not: see fit.h). Options
 // of the proto's fields have the others, which are checked before a RunSpec is made.
 constexpr int64_t kMaxTokens = 1'000'000'000'000'000'000;
+constexpr double kMaxAgeSeconds = 315'576'000'000;  // the limit of google.protobuf.Duration
 constexpr size_t kMaxUnmodelledSettings = 64;
 constexpr size_t kMaxUnmodelledBytes = 256;
 
@@ -148,6 +148,39 @@ void CheckEconomics(const EconomicsSpec& e, FieldViolations& violations) {
   }
 }
 
+// Appends violations of the ramp, except batches that don't suit the layout.
+void CheckBatchRamp(const RunSpec& run, FieldViolations& violations) {
+  constexpr char kRamp[] = "layout.batch_ramp";
+  if (!run.layout.has_value() || run.layout->batch_ramp.empty()) return;
+  const std::vector<BatchPhase>& ramp = run.layout->batch_ramp;
+  if (!run.layout->global_batch_size.has_value()) {
+    violations.Add(kRamp, "leads to layout.global_batch_size: give that too");
+  }
+  if (ramp.size() > kMaxBatchPhases) {
+    violations.Add(
+        kRamp, absl::StrCat("must have at most ", kMaxBatchPhases, " phases, not ", ramp.size()));
+    return;
+  }
+  const int64_t length = std::max<int64_t>(run.training.sequence_length.value_or(1), 1);
+  int64_t left = run.training.token_count;
+  for (size_t i = 0; i < ramp.size(); ++i) {
+    const std::string path = absl::StrCat(kRamp, "[", i, "]");
+    if (ramp[i].global_batch_size < 1) {
+      violations.Add(absl::StrCat(path, ".global_batch_size"), "is required, at least 1");
+    } else if (ramp[i].global_batch_size > kMaxTokens / length) {
+      violations.Add(absl::StrCat(path, ".global_batch_size"),
+                     absl::StrCat("must be at most ", kMaxTokens / length, ": a step has at most ",
+                                  kMaxTokens, " tokens"));
+    }
+    left -= std::min(left, std::max<int64_t>(ramp[i].token_count, 0));
+  }
+  if (left <= 0 && run.training.token_count >= 1) {
+    violations.Add(kRamp, absl::StrCat("must leave some of the run's ", run.training.token_count,
+                                       " tokens (training.token_count) to "
+                                       "layout.global_batch_size"));
+  }
+}
+
 }  // namespace
 
 TrainingStepSpec StepOf(const TrainingSpec& training) {
@@ -185,6 +218,19 @@ void CheckMeasuredStep(const RunSpec& run, FieldViolations& violations) {
     violations.Add("measured_step",
                    "calibrates the step of a layout: give layout and layout.global_batch_size");
   }
+}
+
+void CheckRequirement(const RateRequirement& requirement, absl::string_view path,
+                      FieldViolations& violations) {
+  if (requirement.minimum_source == RateSource::kRequest) {
+    violations.Add(
+        FieldPath(path, "minimum_source"),
+        "can't be RATE_SOURCE_REQUEST, which is not a measurement: write MEASURED_SUPPLIED, "
+        "MEASURED_DEVICE, MEASURED_MODEL, REFERENCE or DATASHEET, or leave it out for any");
+  }
+  if (!requirement.maximum_age_seconds.has_value()) return;
+  violations.RequireRange(path, "maximum_age", *requirement.maximum_age_seconds,
+                          {.low = 0, .high = kMaxAgeSeconds, .above_low = true});
 }
 
 void CheckRun(const RunSpec& run, FieldViolations& violations) {

@@ -9,6 +9,7 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/state/state_rules.h"
+#include "engine/run/formula.h"
 #include "engine/run/memory_estimate.h"
 #include "engine/tensor/storage.h"
 #include "engine/time/exchange_pricer.h"
@@ -112,9 +113,8 @@ absl::StatusOr<Interruptions> InterruptionsOf(const RunSpec& run, CheckpointPlan
   out.restart = Seconds(spec.restart_seconds.value_or(0)) + checkpoint.resume.value_or(Seconds(0));
   const Seconds in_background = out.write - out.stall;
   if (spec.fails()) {
-    out.between_failures =
-        Seconds(kSecondsPerHour /
-                (*spec.failures_per_device_hour * static_cast<double>(run.cluster.device_count)));
+    out.between_failures = Seconds(formula::BetweenFailures(
+        *spec.failures_per_device_hour, static_cast<double>(run.cluster.device_count)));
     if (out.write >= *out.between_failures) {
       FieldViolations violations;
       const std::string why = absl::StrFormat(
@@ -267,11 +267,12 @@ absl::StatusOr<WholeRun> PlanWholeRun(const PlannedSteps& steps, ResolvedRun& re
 void AddTimes(const TimeEstimate& basis, WholeRun& whole) {
   const Interruptions& in = whole.interruptions;
   if (in.between_failures.has_value()) {
-    whole.failure_count = basis.elapsed.value() / in.between_failures->value();
+    whole.failure_count =
+        formula::FailureCount(basis.elapsed.value(), in.between_failures->value());
   }
   if (in.interval.has_value()) {
-    const double work = basis.duration.value() * (1 + in.stall_ratio);
-    whole.checkpoint.count = Whole(std::floor(work / in.interval->value()));
+    whole.checkpoint.count = Whole(
+        formula::CheckpointCount(basis.duration.value(), in.stall_ratio, in.interval->value()));
   }
   if (whole.data.has_value()) {
     whole.data->read_rate.emplace(basis.tokens_per_second *

@@ -151,7 +151,7 @@ absl::Status LayoutEvaluator::Calibrate() {
   const auto& ratio = measured_.At(policy, [&] {
     RunSpec run = base_.run;
     run.training.recompute = policy;
-    return MeasuredRatio::Of(run, work_);
+    return MeasuredRatio::Of(run, base_.resolved, work_);
   });
   if (!ratio.ok()) {
     const absl::Status status = ratio.status();

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "engine/model/architecture/count_weights.h"
 #include "engine/model/architecture/model_weights.h"
 

@@ -9,11 +9,7 @@
 namespace sextant::server {
 namespace {
 
-static_assert(static_cast<int>(KernelBasis::kDatasheet) + 1 == v1::KERNEL_BASIS_DATASHEET);
-static_assert(static_cast<int>(PredictionForm::kRoofline) + 1 == v1::PREDICTION_FORM_ROOFLINE);
-static_assert(static_cast<int>(KernelRegime::kSustained) + 1 == v1::KERNEL_REGIME_SUSTAINED);
-static_assert(static_cast<int>(CurveKind::kCausalAttention) + 1 ==
-              v1::KERNEL_KIND_CAUSAL_ATTENTION);
+using CurveKindPair = OneLater<CurveKind::kCausalAttention, v1::KernelKind_MAX>;
 
 void ErrorTo(const PredictionError& error, v1::PredictionError* out) {
   out->set_shape_count(error.shape_count);
@@ -33,7 +29,7 @@ void TimeTo(const KernelTime& time, const PredictedWork& work, Message* out) {
   if (work.peak.has_value()) {
     out->set_datasheet_mfu(work.matrix_flops.value() / seconds / work.peak->value());
   }
-  out->set_basis(KernelBasisTo(time.basis));
+  out->set_basis(KernelBasisPair::To(time.basis));
 }
 
 void NearbyTo(const NearbyShape& near, v1::NearbyKernel* out) {
@@ -52,30 +48,16 @@ void NearbyTo(const NearbyShape& near, v1::NearbyKernel* out) {
 
 }  // namespace
 
-KernelRegime KernelRegimeFrom(v1::KernelRegime wire, absl::string_view field,
-                              FieldViolations& violations) {
-  if (!v1::KernelRegime_IsValid(wire)) violations.Add(field, UnknownEnumNumber(wire));
-  return wire == v1::KERNEL_REGIME_SUSTAINED ? KernelRegime::kSustained : KernelRegime::kBurst;
-}
-
-v1::KernelBasis KernelBasisTo(KernelBasis basis) {
-  return static_cast<v1::KernelBasis>(static_cast<int>(basis) + 1);
-}
-
-v1::PredictionForm PredictionFormTo(PredictionForm form) {
-  return static_cast<v1::PredictionForm>(static_cast<int>(form) + 1);
-}
-
 void KernelPredictionTo(const OperationPrediction& prediction, const KernelTime& time,
                         const PredictedWork& work, SourceNumbers& sources,
                         v1::KernelPrediction* out) {
   const KernelSource& source = prediction.source;
   TimeTo(time, work, out);
-  out->set_regime(static_cast<v1::KernelRegime>(static_cast<int>(prediction.regime) + 1));
-  out->set_source(RateSourceTo(source.source));
+  out->set_regime(KernelRegimePair::To(prediction.regime));
+  out->set_source(RateSourcePair::To(source.source));
   out->set_source_number(sources.Of(source.citation));
   out->set_device(std::string(source.device));
-  out->set_form(PredictionFormTo(source.form));
+  out->set_form(PredictionFormPair::To(source.form));
   ErrorTo(source.error, out->mutable_error());
   for (const NearbyShape& near : prediction.nearest) NearbyTo(near, out->add_nearest());
   if (source.measured_unix_seconds == 0) return;
@@ -84,11 +66,11 @@ void KernelPredictionTo(const OperationPrediction& prediction, const KernelTime&
 }
 
 void KernelCurveTo(const KernelCurve& curve, SourceNumbers& sources, v1::KernelCurve* out) {
-  out->set_kind(static_cast<v1::KernelKind>(static_cast<int>(curve.kind) + 1));
-  out->set_data_type(DataTypeTo(curve.data_type));
-  out->set_source(RateSourceTo(curve.source.source));
+  out->set_kind(CurveKindPair::To(curve.kind));
+  out->set_data_type(DataTypePair::To(curve.data_type));
+  out->set_source(RateSourcePair::To(curve.source.source));
   out->set_source_number(sources.Of(curve.source.citation));
-  out->set_form(PredictionFormTo(curve.source.form));
+  out->set_form(PredictionFormPair::To(curve.source.form));
   ErrorTo(curve.source.error, out->mutable_error());
   if (curve.peak.has_value()) out->set_peak_flops_per_second(curve.peak->value());
   for (const CurvePoint& point : curve.points) {

@@ -10,11 +10,7 @@
 namespace sextant::server {
 namespace {
 
-static_assert(kPrunedCount + 1 == v1::PrunedLayouts::Reason_ARRAYSIZE);
-
-v1::PipelineSchedule ScheduleTo(PipelineSchedule schedule) {
-  return static_cast<v1::PipelineSchedule>(static_cast<int>(schedule) + 1);
-}
+using PrunedPair = OneLater<Pruned::kMemory, v1::PrunedLayouts::Reason_MAX>;
 
 class Options {
  public:
@@ -49,9 +45,9 @@ class Options {
     SizesTo(chosen.layout.parallel, *layout.mutable_parallel());
     layout.set_context_parallel_size(choice.context);
     layout.set_micro_batch_size(choice.micro_batch);
-    layout.set_schedule(ScheduleTo(choice.schedule));
+    layout.set_schedule(PipelineSchedulePair::To(choice.schedule));
     if (choice.tensor > 1) layout.set_sequence_parallel(choice.sequence_parallel);
-    layout.mutable_sharding()->set_zero_stage(ZeroStageTo(choice.zero_stage));
+    layout.mutable_sharding()->set_zero_stage(ZeroStagePair::To(choice.zero_stage));
     if (choice.shard_group > 0) {
       layout.mutable_sharding()->set_shard_group_size(choice.shard_group);
     }
@@ -59,8 +55,8 @@ class Options {
     if (choice.offload != Offload::kNone) layout.mutable_sharding()->set_offload_optimizer(true);
     if (choice.offload == Offload::kAll) layout.mutable_sharding()->set_offload_parameters(true);
     if (choice.kernels.is_chosen) {
-      layout.mutable_kernels()->set_attention(AttentionKernelTo(choice.kernels.attention));
-      layout.mutable_kernels()->set_loss(LossKindTo(choice.kernels.loss));
+      layout.mutable_kernels()->set_attention(AttentionKernelPair::To(choice.kernels.attention));
+      layout.mutable_kernels()->set_loss(LossKindPair::To(choice.kernels.loss));
     }
     RecomputeTo(choice.recompute, out);
   }
@@ -114,7 +110,7 @@ void LayoutSearchTo(const SearchedPlan& searched, const v1::PlanRunRequest& requ
   for (size_t i = 0; i < kPrunedCount; ++i) {
     if (outcome.pruned[i] == 0) continue;
     v1::PrunedLayouts* const pruned = out->add_pruned();
-    pruned->set_reason(static_cast<v1::PrunedLayouts::Reason>(static_cast<int>(i) + 1));
+    pruned->set_reason(PrunedPair::To(static_cast<Pruned>(i)));
     pruned->set_count(outcome.pruned[i]);
   }
   if (searched.lower_bound > Seconds(0)) {
@@ -127,7 +123,7 @@ void LayoutSearchTo(const SearchedPlan& searched, const v1::PlanRunRequest& requ
   for (const LayoutOption& option : outcome.front) options.To(option, out->add_front());
   for (const ChoiceSensitivity& each : searched.sensitivities) {
     v1::ChoiceSensitivity* const sensitivity = out->add_sensitivities();
-    sensitivity->set_rate(static_cast<v1::StepSensitivity::Rate>(static_cast<int>(each.rate) + 1));
+    sensitivity->set_rate(StepRatePair::To(each.rate));
     sensitivity->set_slowness(each.slowness);
     sensitivity->set_alternative(static_cast<int32_t>(each.other) - 1);
   }

@@ -1,4 +1,4 @@
-// Helpers that translators share: texts, intervals, enums' short names, optional sizes, and
+// Helpers that translators share: texts, intervals, enums' short names, limits of numbers, and
 // messages of which exactly one field is given.
 #ifndef SEXTANT_SERVER_CONVERT_MESSAGE_FIELDS_H_
 #define SEXTANT_SERVER_CONVERT_MESSAGE_FIELDS_H_
@@ -14,6 +14,7 @@
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/interval.h"
+#include "proto/check/number_limits.h"
 #include "sextant/v1/interval.pb.h"
 
 namespace sextant::server {
@@ -24,22 +25,15 @@ inline std::string Text(absl::string_view text) { return std::string(text); }
 // `name` without `prefix`, in lower case: "fp32" of DATA_TYPE_FP32.
 std::string EnumLabel(absl::string_view name, absl::string_view prefix);
 
+// Adds what `limits`, of the type of `message`, say of its numbers. `message` stands at `path`.
+void CheckNumbers(const check::NumberLimits& limits, const google::protobuf::Message& message,
+                  absl::string_view path, FieldViolations& violations);
+
 template <typename Tag, typename Rep>
 void IntervalTo(const Interval<Quantity<Tag, Rep>>& interval, v1::Interval* out) {
   out->set_expected(static_cast<double>(interval.expected.value()));
   out->set_low(static_cast<double>(interval.low.value()));
   out->set_high(static_cast<double>(interval.high.value()));
-}
-
-// Returns a size whose 0 means the default to the engine. One that is present and 0 is a violation,
-// not a default. `field` returns the path and is called only on a violation.
-template <typename Field>
-int64_t SizeOrDefault(bool present, int64_t value, const Field& field,
-                      FieldViolations& violations) {
-  if (present && value == 0) {
-    violations.Add(field(), "must be at least 1, or left out for its default");
-  }
-  return value;
 }
 
 // The seconds of a duration that is not negative; one out of shape is a violation of `field`.

@@ -20,12 +20,12 @@ void FlopsTo(const Plan& plan, bool full, v1::TrainingFlops* out) {
   for (const FlopsCount& count : plan.flops.counts) {
     if (!full && count.convention != plan.flops.convention) continue;
     auto* wire = out->add_counts();
-    wire->set_convention(FlopsConventionTo(count.convention));
+    wire->set_convention(FlopsConventionPair::To(count.convention));
     wire->set_flops_per_token(count.per_token.value());
     wire->set_flops(count.run.value());
     wire->set_hardware(FactsOf(count.convention).kind == FlopsKind::kHardware);
   }
-  out->set_convention_used(FlopsConventionTo(plan.flops.convention));
+  out->set_convention_used(FlopsConventionPair::To(plan.flops.convention));
   if (plan.flops.hardware.has_value()) {
     out->set_hardware_flops_ratio(plan.flops.hardware->ratio());
   }
@@ -40,7 +40,7 @@ void ParametersTo(const Plan& plan, bool full, v1::ParameterCounts* out) {
 }
 
 void EstimateTo(const TimeEstimate& estimate, v1::TimeEstimate* out) {
-  out->set_kind(EstimateKindTo(estimate.kind));
+  out->set_kind(EstimateKindPair::To(estimate.kind));
   IntervalTo(SecondsInterval{estimate.low, estimate.duration, estimate.high},
              out->mutable_duration_seconds());
   IntervalTo(SecondsInterval{estimate.elapsed_low, estimate.elapsed, estimate.elapsed_high},
@@ -49,7 +49,7 @@ void EstimateTo(const TimeEstimate& estimate, v1::TimeEstimate* out) {
   if (estimate.budget.has_value()) LimitTo(*estimate.budget, out->mutable_budget());
   if (estimate.mfu.has_value()) {
     out->set_mfu(*estimate.mfu);
-    out->set_mfu_basis(MfuBasisTo(estimate.mfu_basis));
+    out->set_mfu_basis(MfuBasisPair::To(estimate.mfu_basis));
   }
   if (estimate.hfu.has_value()) out->set_hfu(*estimate.hfu);
   if (estimate.measured_fraction.has_value()) {
@@ -74,7 +74,7 @@ void StepTo(DerivationStep step, SourceNumbers& sources, v1::DerivationStep* out
 
 void PlanTo(Plan plan, bool full, v1::Plan* out) {
   SourceNumbers sources(full ? out->mutable_sources() : nullptr);
-  out->set_verdict(VerdictTo(plan.verdict()));
+  out->set_verdict(VerdictPair::To(plan.verdict()));
   if (plan.memory_estimate.has_value()) out->set_fit_chance(plan.memory_estimate->fit_chance);
   out->set_model_name(Text(plan.model_name));
   out->set_device(Text(plan.device));

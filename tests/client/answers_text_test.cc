@@ -35,15 +35,15 @@ using ::testing::StartsWith;
 
 // Fills all fields of `message`: texts with long words, numbers with large ones, lists with two
 // entries.
-void Fill(Message* message);
+void FillAll(Message* message);
 
 void FillField(const FieldDescriptor& field, Message* message) {
   const auto& reflection = *message->GetReflection();
   const bool list = field.is_repeated();
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_MESSAGE:
-      return Fill(list ? reflection.AddMessage(message, &field)
-                       : reflection.MutableMessage(message, &field));
+      return FillAll(list ? reflection.AddMessage(message, &field)
+                          : reflection.MutableMessage(message, &field));
     case FieldDescriptor::CPPTYPE_STRING: {
       const std::string word(240, 'w');
       return list ? reflection.AddString(message, &field, word)
@@ -73,7 +73,7 @@ void FillField(const FieldDescriptor& field, Message* message) {
   }
 }
 
-void Fill(Message* message) {
+void FillAll(Message* message) {
   for (int i = 0; i < message->GetDescriptor()->field_count(); ++i) {
     const FieldDescriptor& field = *message->GetDescriptor()->field(i);
     FillField(field, message);
@@ -84,7 +84,7 @@ void Fill(Message* message) {
 template <typename Answer>
 Answer Filled() {
   Answer answer;
-  Fill(&answer);
+  FillAll(&answer);
   return answer;
 }
 

@@ -1,7 +1,6 @@
 #include "engine/memory/ledger/framework_spec.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
@@ -9,9 +8,6 @@
 
 namespace sextant {
 namespace {
-
-constexpr int64_t kMaxBucketElements = 1'000'000'000'000;
-constexpr double kMaxFragmentation = 10;
 
 // The low end is a process that loads kernels on demand, the high end one that loaded all of
 // PyTorch's. Source: pytorch/pytorch issue 107667, about 300 MB and more than 1,000 MB; between
@@ -37,17 +33,6 @@ unsigned ScheduleBitOf(PipelineSchedule schedule) {
       break;
   }
   return kOneForwardOneBackwardSchedule;
-}
-
-template <typename T>
-void RequireIfGiven(const absl::optional<T>& value, absl::string_view name, T most,
-                    absl::string_view path, FieldViolations& violations) {
-  if (!value.has_value()) return;
-  if constexpr (std::is_same_v<T, double>) {
-    violations.RequireRange(path, name, *value, {.low = 0, .high = most});
-  } else {
-    violations.RequireRange(path, name, *value, 0, most);
-  }
 }
 
 // False where some attention's queries are wider than its values, or its key and value heads are
@@ -214,19 +199,6 @@ void CheckRefusals(const FrameworkTraits& traits, const ArchitectureSpec& spec,
     refuse("layout.parallel.virtual_stage_count", "whose stages are not interleaved: write 1",
            traits.schedules.source);
   }
-}
-
-void CheckFramework(const FrameworkSpec& framework, absl::string_view path,
-                    FieldViolations& violations) {
-  const auto require = [&](const auto& value, absl::string_view name, auto most) {
-    RequireIfGiven(value, name, most, path, violations);
-  };
-  require(framework.reduce_bucket_elements, "reduce_bucket_elements", kMaxBucketElements);
-  require(framework.gather_bucket_elements, "gather_bucket_elements", kMaxBucketElements);
-  require(framework.workspace_bytes, "workspace_bytes", kMaxDeviceMemoryBytes);
-  require(framework.fragmentation_ratio, "fragmentation_ratio", kMaxFragmentation);
-  require(framework.context_bytes, "context_bytes", kMaxDeviceMemoryBytes);
-  require(framework.communicator_bytes, "communicator_bytes", kMaxDeviceMemoryBytes);
 }
 
 }  // namespace sextant

@@ -214,12 +214,21 @@ TEST(FittingChangesSearch, FindsWhatAPlainSearchDoes) {
     const JobChoice choice = ChoiceOf(random, seed);
     const auto process = ProcessOf(context, choice);
     ASSERT_TRUE(process.has_value());
+    FieldViolations violations;
+    const auto model = MemoryModel::Of(context.spec, JobOf(context, choice, violations));
+    ASSERT_THAT(model, IsOk());
     for (const double share : {0.02, 0.2, 0.5, 0.9}) {
       const Bytes usable(static_cast<int64_t>(share * static_cast<double>(process->high.value())));
-      const FittingChanges found = FindFittingChanges(
-          context, choice, {.usable = usable, .server = {.memory = Bytes(1'000'000'000'000'000)}});
+      CallWork work;
+      const auto found = FindFittingChanges(
+          {.context = context,
+           .choice = choice,
+           .model = *model,
+           .limits = {.usable = usable, .server = {.memory = Bytes(1'000'000'000'000'000)}},
+           .work = work});
+      ASSERT_THAT(found, IsOk());
       const PlainSearch plain = SearchPlainly(context, choice, usable);
-      ExpectSame(found, plain.all);
+      ExpectSame(*found, plain.all);
       ++(plain.all.changes.empty() ? none : plain.pair ? pairs : singles);
     }
   }
