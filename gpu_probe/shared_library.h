@@ -43,7 +43,8 @@ class LibrarySymbol {
 template <absl::Status (*StatusOf)(int code, absl::string_view call), typename... Arguments>
 class LibraryFunction {
  public:
-  LibraryFunction(LibrarySymbol symbol) : name_(symbol.name()), function_(symbol) {}  // NOLINT
+  // NOLINTNEXTLINE(google-explicit-constructor): a table's member is set to a symbol
+  LibraryFunction(LibrarySymbol symbol) : name_(symbol.name()), function_(symbol) {}
   // Puts in another function, which keeps the name.
   template <typename Other>
   LibraryFunction& operator=(Other other) {

@@ -28,8 +28,8 @@ NamedField Named(const FieldDescriptor& field, std::string path, absl::string_vi
   named.path = std::move(path);
   named.field = &field;
   named.described = &field.options().GetExtension(v1::field);
-  named.group = field.message_type() == nullptr ? std::string(outer)
-                                                : GroupOf(*field.message_type(), outer);
+  named.group =
+      field.message_type() == nullptr ? std::string(outer) : GroupOf(*field.message_type(), outer);
   for (absl::string_view name : absl::StrSplit(named.described->flag(), ',')) {
     if (absl::ConsumePrefix(&name, "--")) {
       named.names.emplace_back(name);

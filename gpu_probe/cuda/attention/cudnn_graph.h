@@ -98,8 +98,10 @@ class CudnnGraph {
   // Where an operation's result goes: into a tensor in memory, or into a virtual one of that
   // layout, which is never in memory.
   struct Result {
-    Result(Tensor its_tensor) : tensor(its_tensor) {}               // NOLINT: implicit
-    Result(const CudnnTensor& its_layout) : layout(&its_layout) {}  // NOLINT: implicit
+    // NOLINTBEGIN(google-explicit-constructor): a caller gives one of the two as it is
+    Result(Tensor its_tensor) : tensor(its_tensor) {}
+    Result(const CudnnTensor& its_layout) : layout(&its_layout) {}
+    // NOLINTEND(google-explicit-constructor)
     Tensor tensor = nullptr;
     const CudnnTensor* layout = nullptr;
   };
