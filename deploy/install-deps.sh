@@ -23,7 +23,7 @@ readonly PROGRAMS=(
   libprotobuf-dev protobuf-compiler
   libabsl-dev
   prometheus-cpp-dev libssl-dev
-  libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
+  libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libyaml-cpp-dev
   libdnnl2
 )
 readonly PACKAGES=(

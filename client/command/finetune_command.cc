@@ -15,11 +15,11 @@
 #include "client/flags/plan_flags.h"
 #include "client/io/message_file.h"
 #include "client/io/text_file.h"
-#include "client/launcher/launcher.h"
 #include "client/report/memory_text.h"
 #include "client/report/planned_run.h"
 #include "client/report/whole_run_text.h"
 #include "client/text/text.h"
+#include "server/launcher/launcher.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
 namespace sextant::client {

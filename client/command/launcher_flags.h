@@ -10,10 +10,12 @@
 #include <string>
 
 #include "client/command/command.h"
-#include "client/launcher/launched_run.h"
+#include "server/launcher/launched_run.h"
 #include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::client {
+
+using namespace server;  // NOLINT
 
 // Where a run is read from: at most one of these.
 struct LauncherSource {

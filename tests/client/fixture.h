@@ -22,26 +22,14 @@
 #include "client/command/run_client.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
-#include "tests/support/source_folder.h"
+#include "tests/support/cases.h"
 #include "tests/support/temporary_folder.h"
 
 namespace sextant::client {
 
-// The rows of cases.jsonl of that name; `note` of a row is for its reader.
+// The rows of cases.jsonl of that name.
 inline std::vector<nlohmann::json> CasesOf(const std::string& name) {
-  std::ifstream file(SourceFolder() + "/tests/client/cases.jsonl");
-  std::vector<nlohmann::json> rows;
-  for (std::string line; std::getline(file, line);) {
-    nlohmann::json row = nlohmann::json::parse(line);
-    if (row.at("of") == name) rows.push_back(std::move(row));
-  }
-  EXPECT_FALSE(rows.empty()) << name;
-  return rows;
-}
-
-// The text in a field of a row.
-inline std::string TextIn(const nlohmann::json& row, const char* field) {
-  return row.at(field).get<std::string>();
+  return CasesIn("tests/client/cases.jsonl", name);
 }
 
 // The message that protobuf's text format or proto JSON describes.
@@ -72,12 +60,6 @@ inline std::string FileWith(const std::string& name, const std::string& text) {
   std::string path = TemporaryFile(name);
   std::ofstream(path) << text;
   return path;
-}
-
-inline std::string ContentOf(const std::string& file) {
-  std::ostringstream text;
-  text << std::ifstream(file).rdbuf();
-  return text.str();
 }
 
 // The error of a server, with a reason and an invalid field, "" for none.

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/client/fake_server.h"
-#include "tests/client/sample_launch.h"
+#include "tests/launcher/sample_launch.h"
 #include "tests/support/temporary_folder.h"
 
 namespace sextant::client {
@@ -34,7 +34,7 @@ struct Server {
     v1::TimeEstimate* time = plan.add_estimates();
     time->set_kind(v1::ESTIMATE_KIND_PREDICTED);
     time->mutable_elapsed_seconds()->set_high(7200);
-    *counts.response.mutable_architecture() = DenseLaunch().model;
+    *counts.response.mutable_architecture() = server::DenseLaunch().model;
     v1::NodeType* node = nodes.response.add_node_types();
     node->set_name("dgx-h100");
     node->add_accelerators("h100-sxm");
@@ -74,7 +74,7 @@ TEST(Emit, WritesTheFileAlone) {
   Server server;
   const Ran ran = server.Run(Plan({"--emit=megatron"}));
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_EQ(ran.out, LauncherGolden("dense.megatron"));
+  EXPECT_EQ(ran.out, server::LauncherGolden("dense.megatron"));
   EXPECT_EQ(ran.err, "");
   // The plan was of the launcher's framework, and the shape was asked for without its changes.
   EXPECT_EQ(server.plans.request.layout().framework().kind(),
@@ -91,7 +91,7 @@ TEST(Emit, WritesAFileBesidesThePlan) {
   EXPECT_THAT(ran.out, StartsWith("FITS"));
   std::ostringstream text;
   text << std::ifstream(file).rdbuf();
-  EXPECT_EQ(text.str(), LauncherGolden("dense.megatron"));
+  EXPECT_EQ(text.str(), server::LauncherGolden("dense.megatron"));
   std::filesystem::remove(file);
 }
 
@@ -99,7 +99,7 @@ TEST(Emit, WritesTheLayoutThatASearchChose) {
   Server server;
   v1::LayoutOption* chosen =
       server.plans.response.mutable_plan()->mutable_search()->mutable_chosen();
-  *chosen->mutable_layout() = DenseLaunch().request.layout();
+  *chosen->mutable_layout() = server::DenseLaunch().request.layout();
   chosen->mutable_layout()->mutable_parallel()->set_tensor_parallel_size(4);
   chosen->set_recompute(v1::RECOMPUTE_POLICY_SELECTIVE);
   const Ran ran = server.Run({"plan", "toy", "--tokens=1M", "--accelerator=h100-sxm",
@@ -134,7 +134,7 @@ TEST(Emit, SaysThatTheLayoutDoesNotFit) {
   server.plans.response.mutable_plan()->set_verdict(v1::VERDICT_DOES_NOT_FIT);
   const Ran ran = server.Run(Plan({"--emit=megatron"}));
   EXPECT_EQ(ran.exit_code, 1);
-  EXPECT_EQ(ran.out, LauncherGolden("dense.megatron"));
+  EXPECT_EQ(ran.out, server::LauncherGolden("dense.megatron"));
   EXPECT_THAT(ran.err, StartsWith("DOES NOT FIT: "));
 }
 
@@ -184,7 +184,7 @@ TEST(Emit, RefusesALayoutThatItsSearchChose) {
   Server server;
   v1::LayoutOption* chosen =
       server.plans.response.mutable_plan()->mutable_search()->mutable_chosen();
-  *chosen->mutable_layout() = DenseLaunch().request.layout();
+  *chosen->mutable_layout() = server::DenseLaunch().request.layout();
   chosen->mutable_layout()->mutable_kernels()->set_recompute_activation_function(true);
   const Ran ran = server.Run({"plan", "toy", "--tokens=1M", "--devices=64", "--gbs=128",
                               "--sequence-length=4096", "--emit=megatron"});
@@ -196,12 +196,12 @@ TEST(Emit, RefusesALayoutThatItsSearchChose) {
 TEST(Emit, TakesTheNextLayoutWhereTheFastestCannotBeExpressed) {
   Server server;
   v1::LayoutSearchResult* search = server.plans.response.mutable_plan()->mutable_search();
-  *search->mutable_chosen()->mutable_layout() = DenseLaunch().request.layout();
+  *search->mutable_chosen()->mutable_layout() = server::DenseLaunch().request.layout();
   search->mutable_chosen()->mutable_layout()->mutable_kernels()->set_recompute_activation_function(
       true);
   search->mutable_chosen()->mutable_step_seconds()->set_expected(2);
   v1::LayoutOption* next = search->add_alternatives();
-  *next->mutable_layout() = DenseLaunch().request.layout();
+  *next->mutable_layout() = server::DenseLaunch().request.layout();
   next->set_recompute(v1::RECOMPUTE_POLICY_FULL);
   server.plans.response.mutable_plan()->mutable_step_time()->mutable_seconds()->set_expected(3);
   const Ran ran = server.Run({"plan", "toy", "--tokens=1M", "--devices=64", "--gbs=128",
@@ -217,14 +217,15 @@ TEST(Emit, TakesTheNextLayoutWhereTheFastestCannotBeExpressed) {
 
 TEST(FromLauncher, FlagsOverrideWhatItSays) {
   Server server;
-  const Ran ran = server.Run({"plan", "--accelerator=h100-sxm", "--devices=64", "--tp=4",
-                              "--from-megatron", LauncherGolden("dense.megatron") + " --lr 1e-4"});
+  const Ran ran =
+      server.Run({"plan", "--accelerator=h100-sxm", "--devices=64", "--tp=4", "--from-megatron",
+                  server::LauncherGolden("dense.megatron") + " --lr 1e-4"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_EQ(ran.err, "ignored: --lr\n");
   const v1::PlanRunRequest& request = server.plans.request;
   EXPECT_EQ(request.layout().parallel().tensor_parallel_size(), 4);
   EXPECT_EQ(request.layout().parallel().virtual_stage_count(), 2);
-  EXPECT_EQ(DifferencesOf(DenseLaunch().model, request.model().architecture()), "");
+  EXPECT_EQ(server::DifferencesOf(server::DenseLaunch().model, request.model().architecture()), "");
   EXPECT_EQ(request.training().token_count(), 524'288'000);
 }
 
@@ -258,7 +259,7 @@ TEST(FromLauncher, AModelFlagReplacesItsModel) {
 
 TEST(FromLauncher, ReadsFilesAndStandardInput) {
   Server server;
-  const std::string file = FileWith("run.toml", LauncherGolden("dense.toml"));
+  const std::string file = FileWith("run.toml", server::LauncherGolden("dense.toml"));
   Ran ran = server.Run({"plan", "--devices=64", absl::StrCat("--from-torchtitan=", file)});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_EQ(server.plans.request.model().preset(), "llama-3.1-8b");

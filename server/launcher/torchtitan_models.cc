@@ -8,10 +8,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "client/launcher/launcher.h"
-#include "client/launcher/setting_file.h"
+#include "server/launcher/launcher.h"
+#include "server/launcher/setting_file.h"
 
-namespace sextant::client {
+namespace sextant::server {
 namespace {
 
 constexpr int64_t kMaxStages = 1 << 16;
@@ -187,4 +187,4 @@ void WritePipelineDegree(const Setting& setting, Writing& writing) {
   list.Add(kPerStage, layers / sizes.pipeline / sizes.virtual_stages);
 }
 
-}  // namespace sextant::client
+}  // namespace sextant::server

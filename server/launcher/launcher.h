@@ -3,8 +3,8 @@
 //
 // WriteX() and ReadX() fail with kInvalidArgument, which names every flag of the request that the
 // launcher has no setting for, or every wrong setting of its file.
-#ifndef SEXTANT_CLIENT_LAUNCHER_LAUNCHER_H_
-#define SEXTANT_CLIENT_LAUNCHER_LAUNCHER_H_
+#ifndef SEXTANT_SERVER_LAUNCHER_LAUNCHER_H_
+#define SEXTANT_SERVER_LAUNCHER_LAUNCHER_H_
 
 #include <cstdint>
 #include <string>
@@ -13,10 +13,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "client/launcher/launched_run.h"
-#include "client/launcher/setting.h"
+#include "server/launcher/launched_run.h"
+#include "server/launcher/setting.h"
 
-namespace sextant::client {
+namespace sextant::server {
 
 // The names of --emit.
 inline constexpr char kLaunchers[] = "megatron|torchtitan|deepspeed|slurm";
@@ -110,6 +110,6 @@ bool StartsMegatron(const v1::PlanRunRequest& request);
 // Slurm's form of a time, rounded up to a minute: "2-03:04:00".
 std::string SlurmTime(double seconds);
 
-}  // namespace sextant::client
+}  // namespace sextant::server
 
-#endif  // SEXTANT_CLIENT_LAUNCHER_LAUNCHER_H_
+#endif  // SEXTANT_SERVER_LAUNCHER_LAUNCHER_H_

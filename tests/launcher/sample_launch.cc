@@ -1,4 +1,4 @@
-#include "tests/client/sample_launch.h"
+#include "tests/launcher/sample_launch.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
@@ -9,11 +9,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
-#include "tests/client/fixture.h"
+#include "tests/support/cases.h"
 #include "tests/support/source_folder.h"
 
-namespace sextant::client {
+namespace sextant::server {
 namespace {
+
+constexpr char kCases[] = "tests/launcher/cases.jsonl";
 
 constexpr char kDenseModel[] = R"({
   "hidden_size": 4096, "norm": "NORM_VARIANT_RMS_NORM",
@@ -108,7 +110,7 @@ std::string DifferencesOf(const google::protobuf::Message& expected,
 
 std::vector<std::string> ChangesOf(const std::string& table) {
   std::vector<std::string> out;
-  for (const nlohmann::json& c : CasesOf(table)) out.push_back(c.at("changes").dump());
+  for (const nlohmann::json& c : CasesIn(kCases, table)) out.push_back(c.at("changes").dump());
   return out;
 }
 
@@ -117,14 +119,14 @@ void ExpectSays(const absl::Status& status, const std::string& words) {
 }
 
 void ExpectUnwritten(const std::string& table, StatusOfText status_of_changes) {
-  for (const nlohmann::json& c : CasesOf(table)) {
+  for (const nlohmann::json& c : CasesIn(kCases, table)) {
     SCOPED_TRACE(c.dump());
     ExpectSays(status_of_changes(c.at("changes").dump()), TextIn(c, "says"));
   }
 }
 
 void ExpectUnread(const std::string& table, StatusOfText status_of_text) {
-  for (const nlohmann::json& c : CasesOf(table)) {
+  for (const nlohmann::json& c : CasesIn(kCases, table)) {
     SCOPED_TRACE(c.dump());
     ExpectSays(status_of_text(TextIn(c, "text")), TextIn(c, "says"));
   }
@@ -158,4 +160,4 @@ std::vector<std::string> LauncherOptions(const std::string& file) {
   return out;
 }
 
-}  // namespace sextant::client
+}  // namespace sextant::server

@@ -9,9 +9,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "client/launcher/launcher.h"
+#include "server/launcher/launcher.h"
 
-namespace sextant::client {
+namespace sextant::server {
 namespace {
 
 constexpr int64_t kMaxMinutes = int64_t{1'000'000} * 24 * 60;  // of --time: 1e6 days
@@ -121,4 +121,4 @@ absl::StatusOr<LauncherFile> WriteSlurm(const LaunchedRun& run) {
   return out;
 }
 
-}  // namespace sextant::client
+}  // namespace sextant::server

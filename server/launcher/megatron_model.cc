@@ -6,10 +6,10 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "client/launcher/megatron.h"
-#include "client/launcher/setting_file.h"
+#include "server/launcher/megatron.h"
+#include "server/launcher/setting_file.h"
 
-namespace sextant::client {
+namespace sextant::server {
 namespace {
 
 constexpr int64_t kMaxLayers = 1 << 16;
@@ -292,4 +292,4 @@ void ReadModel(const Setting& setting, Reading& reading) {
   }
 }
 
-}  // namespace sextant::client
+}  // namespace sextant::server

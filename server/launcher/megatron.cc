@@ -1,6 +1,6 @@
 // Runs as arguments of Megatron-LM: its table, and how the layout and the kernels are written and
 // read.
-#include "client/launcher/megatron.h"
+#include "server/launcher/megatron.h"
 
 #include <algorithm>
 #include <optional>
@@ -8,9 +8,9 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/launcher/launcher.h"
+#include "server/launcher/launcher.h"
 
-namespace sextant::client {
+namespace sextant::server {
 namespace {
 
 void ReadSequenceParallel(const Setting& setting, Reading& reading) {
@@ -283,7 +283,8 @@ SettingFile::Names MegatronNames() {
   tables.emplace_back(kMegatronSettings);
   for (const absl::Span<const Setting> table : tables) {
     for (const Setting& setting : table) {
-      if (*setting.name == '-' && !setting.lowers) out.emplace_back(setting.name, setting.values);
+      if (*setting.name == '-' && !setting.lowers && !setting.passes)
+        out.emplace_back(setting.name, setting.values);
     }
   }
   return out;
@@ -315,4 +316,4 @@ absl::StatusOr<LauncherRead> ReadMegatron(const std::string& text, bool with_mod
                       });
 }
 
-}  // namespace sextant::client
+}  // namespace sextant::server

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "client/launcher/launcher.h"
-#include "tests/client/sample_launch.h"
+#include "server/launcher/launcher.h"
+#include "tests/launcher/sample_launch.h"
 
-namespace sextant::client {
+namespace sextant::server {
 namespace {
 
 using ::testing::Contains;
@@ -221,4 +221,4 @@ TEST(Slurm, RoundsTimesUp) {
 }
 
 }  // namespace
-}  // namespace sextant::client
+}  // namespace sextant::server

@@ -1,6 +1,6 @@
 // Runs to write launchers' files from, and to compare with what is read.
-#ifndef SEXTANT_TESTS_CLIENT_SAMPLE_LAUNCH_H_
-#define SEXTANT_TESTS_CLIENT_SAMPLE_LAUNCH_H_
+#ifndef SEXTANT_TESTS_LAUNCHER_SAMPLE_LAUNCH_H_
+#define SEXTANT_TESTS_LAUNCHER_SAMPLE_LAUNCH_H_
 
 #include <google/protobuf/message.h>
 
@@ -9,9 +9,9 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "client/launcher/launched_run.h"
+#include "server/launcher/launched_run.h"
 
-namespace sextant::client {
+namespace sextant::server {
 
 // A dense run on 64 devices: 32 layers of 4096, a batch of 128 sequences of 4096 tokens, 1000
 // steps. `changes` is a part of a PlanRunRequest in proto JSON that is merged into its request.
@@ -53,6 +53,6 @@ void TryEveryCut(const std::string& file, const std::string& bytes,
 std::string LauncherGolden(const std::string& file);
 std::vector<std::string> LauncherOptions(const std::string& file);
 
-}  // namespace sextant::client
+}  // namespace sextant::server
 
-#endif  // SEXTANT_TESTS_CLIENT_SAMPLE_LAUNCH_H_
+#endif  // SEXTANT_TESTS_LAUNCHER_SAMPLE_LAUNCH_H_

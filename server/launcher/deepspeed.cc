@@ -3,10 +3,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/launcher/launcher.h"
-#include "client/launcher/setting_file.h"
+#include "server/launcher/launcher.h"
+#include "server/launcher/setting_file.h"
 
-namespace sextant::client {
+namespace sextant::server {
 namespace {
 
 constexpr char kMicroBatchSize[] = "train_micro_batch_size_per_gpu";
@@ -281,4 +281,4 @@ absl::StatusOr<LauncherRead> ReadDeepspeed(const std::string& text) {
   return ReadSettings(kDeepspeedSettings, false, SettingFile::FromJson(text));
 }
 
-}  // namespace sextant::client
+}  // namespace sextant::server

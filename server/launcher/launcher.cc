@@ -1,6 +1,6 @@
-#include "client/launcher/launcher.h"
+#include "server/launcher/launcher.h"
 
-namespace sextant::client {
+namespace sextant::server {
 namespace {
 
 absl::Status CheckSettings(const char* launcher, absl::Span<const Setting> table,
@@ -32,4 +32,4 @@ absl::StatusOr<LauncherFile> WriteLauncher(const std::string& launcher, const La
   return WriteSlurm(run);
 }
 
-}  // namespace sextant::client
+}  // namespace sextant::server

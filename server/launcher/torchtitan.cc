@@ -3,9 +3,9 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "client/launcher/launcher.h"
+#include "server/launcher/launcher.h"
 
-namespace sextant::client {
+namespace sextant::server {
 namespace {
 
 constexpr int64_t kUsualBatch = 8;  // torchtitan's local_batch_size
@@ -286,4 +286,4 @@ absl::StatusOr<LauncherRead> ReadTorchtitan(const std::string& text, bool with_m
   return ReadSettings(kTorchtitanSettings, with_model, SettingFile::FromToml(text));
 }
 
-}  // namespace sextant::client
+}  // namespace sextant::server

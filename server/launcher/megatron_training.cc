@@ -4,9 +4,9 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/launcher/megatron.h"
+#include "server/launcher/megatron.h"
 
-namespace sextant::client {
+namespace sextant::server {
 namespace {
 
 constexpr char kStates[] = "fp32|fp16|bf16|fp8";
@@ -209,4 +209,4 @@ void WriteRecompute(const Setting& setting, Writing& writing) {
   writing.list.Add("--recompute-modules", absl::StrJoin(modules.Arguments(), " "));
 }
 
-}  // namespace sextant::client
+}  // namespace sextant::server

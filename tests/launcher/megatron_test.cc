@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/launcher/launcher.h"
 #include "proto/words/field_path.h"
-#include "tests/client/sample_launch.h"
+#include "server/launcher/launcher.h"
+#include "tests/launcher/sample_launch.h"
 
-namespace sextant::client {
+namespace sextant::server {
 namespace {
 
 using ::testing::Contains;
@@ -179,4 +179,4 @@ TEST(Megatron, RefusesShapesThatAreNoGptModel) {
 }
 
 }  // namespace
-}  // namespace sextant::client
+}  // namespace sextant::server

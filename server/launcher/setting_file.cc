@@ -1,4 +1,4 @@
-#include "client/launcher/setting_file.h"
+#include "server/launcher/setting_file.h"
 
 // The Debian package has a library too; the headers alone need none at run time.
 #define TOML_EXCEPTIONS 0
@@ -19,8 +19,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "server/launcher/yaml_text.h"
 
-namespace sextant::client {
+namespace sextant::server {
 namespace {
 
 using Json = nlohmann::json;
@@ -55,9 +56,21 @@ std::string Quoted(const Json& value) {
   return absl::StrCat(text.substr(0, kMaxQuoted), "...");
 }
 
+// "220_000_000", as Python writes numbers, without the "_" between digits.
+std::string WithoutUnderscores(std::string text) {
+  for (size_t i = 1; i + 1 < text.size();) {
+    const bool between =
+        text[i] == '_' && absl::ascii_isdigit(text[i - 1]) && absl::ascii_isdigit(text[i + 1]);
+    between ? void(text.erase(i, 1)) : void(++i);
+  }
+  return text;
+}
+
 std::optional<int64_t> WholeOf(const Json& value, bool argument) {
   int64_t whole = 0;
-  if (argument && absl::SimpleAtoi(value.get<std::string>(), &whole)) return whole;
+  if (argument && absl::SimpleAtoi(WithoutUnderscores(value.get<std::string>()), &whole)) {
+    return whole;
+  }
   constexpr double kLimit = 9.2e18;  // below 2^63
   if (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t{INT64_MAX})
     return std::nullopt;
@@ -134,6 +147,15 @@ absl::StatusOr<SettingFile> SettingFile::FromJson(const std::string& text) {
   } catch (const Json::exception& error) {
     return absl::InvalidArgumentError(absl::StrCat("no JSON: ", error.what()));
   }
+}
+
+absl::StatusOr<SettingFile> SettingFile::FromYaml(const std::string& text) {
+  absl::StatusOr<std::vector<Json>> documents = ReadYaml(text);
+  if (!documents.ok()) return documents.status();
+  if (documents->size() != 1 || !documents->front().is_object()) {
+    return absl::InvalidArgumentError("it holds no settings: write one document of name: value");
+  }
+  return SettingFile(std::move(documents->front()));
 }
 
 absl::StatusOr<SettingFile> SettingFile::FromArguments(const std::string& text,
@@ -362,4 +384,4 @@ std::string SettingList::Json() const {
   return absl::StrCat(out.dump(2), "\n");
 }
 
-}  // namespace sextant::client
+}  // namespace sextant::server

@@ -1,7 +1,7 @@
 // Settings of launchers: one table for each, which says how a setting is read, how it is written,
 // and which field of a run it stands for.
-#ifndef SEXTANT_CLIENT_LAUNCHER_SETTING_H_
-#define SEXTANT_CLIENT_LAUNCHER_SETTING_H_
+#ifndef SEXTANT_SERVER_LAUNCHER_SETTING_H_
+#define SEXTANT_SERVER_LAUNCHER_SETTING_H_
 
 #include <google/protobuf/message.h>
 
@@ -14,10 +14,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "client/launcher/launched_run.h"
-#include "client/launcher/setting_file.h"
+#include "server/launcher/launched_run.h"
+#include "server/launcher/setting_file.h"
 
-namespace sextant::client {
+namespace sextant::server {
 
 struct Setting;
 
@@ -67,6 +67,7 @@ struct Setting {
   bool required = false;          // a run without the field is not written
   bool above_one = false;         // a number that is written from 2 on
   bool lowers = false;            // a name, or its start: where it is ignored it may lower memory
+  bool passes = false;            // a name, or its start: it changes nothing that is planned
   ReadFunction read = nullptr;    // in place of what the above say
   WriteFunction write = nullptr;  // likewise
 
@@ -126,6 +127,10 @@ constexpr Setting Lowers(const char* start, const char* field = "") {
   return {.name = start, .field = field, .lowers = true};
 }
 
+// A setting that changes nothing that is planned, such as a path or a seed; "logging.": all that
+// start so.
+constexpr Setting Passes(const char* start) { return {.name = start, .passes = true}; }
+
 // The text of a field that `message` sets: "" of lists, texts and messages. Absent: it is not set.
 std::optional<std::string> FieldOf(const google::protobuf::Message& message,
                                    absl::string_view path);
@@ -150,6 +155,6 @@ absl::StatusOr<Writing> WriteSettings(const std::string& launcher, absl::Span<co
 void CheckFields(absl::Span<const Setting> table, const v1::PlanRunRequest& request,
                  Refusals& refusals);
 
-}  // namespace sextant::client
+}  // namespace sextant::server
 
-#endif  // SEXTANT_CLIENT_LAUNCHER_SETTING_H_
+#endif  // SEXTANT_SERVER_LAUNCHER_SETTING_H_

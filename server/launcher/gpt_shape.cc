@@ -4,9 +4,9 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_split.h"
 #include "absl/types/span.h"
-#include "client/launcher/megatron.h"
+#include "server/launcher/megatron.h"
 
-namespace sextant::client {
+namespace sextant::server {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
@@ -158,4 +158,4 @@ std::string FindGptShape(const v1::Architecture& model, GptShape* shape) {
   return FindBiases(shape) ? "" : "biases on some matrices alone";
 }
 
-}  // namespace sextant::client
+}  // namespace sextant::server

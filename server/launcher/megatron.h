@@ -1,6 +1,6 @@
 // Rows of Megatron-LM's table that are described apart from it.
-#ifndef SEXTANT_CLIENT_LAUNCHER_MEGATRON_H_
-#define SEXTANT_CLIENT_LAUNCHER_MEGATRON_H_
+#ifndef SEXTANT_SERVER_LAUNCHER_MEGATRON_H_
+#define SEXTANT_SERVER_LAUNCHER_MEGATRON_H_
 
 #include <cstdint>
 #include <string>
@@ -9,10 +9,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "client/launcher/setting.h"
+#include "server/launcher/setting.h"
 #include "sextant/v1/architecture.pb.h"
 
-namespace sextant::client {
+namespace sextant::server {
 
 // The model, in megatron_model.cc.
 
@@ -71,6 +71,6 @@ void WriteRecompute(const Setting& setting, Writing& writing);
 // True where one grouped product multiplies all experts of a GPU: by default in Megatron-Bridge.
 bool GroupsExperts(const LaunchedRun& run);
 
-}  // namespace sextant::client
+}  // namespace sextant::server
 
-#endif  // SEXTANT_CLIENT_LAUNCHER_MEGATRON_H_
+#endif  // SEXTANT_SERVER_LAUNCHER_MEGATRON_H_

@@ -1,7 +1,8 @@
-// A launcher's file, read and written as TOML, JSON or arguments: its settings by their names,
+// A launcher's file, read and written as TOML, JSON, YAML or arguments: its settings by their
+// names,
 // "--seq-length" or "training.seq_len".
-#ifndef SEXTANT_CLIENT_LAUNCHER_SETTING_FILE_H_
-#define SEXTANT_CLIENT_LAUNCHER_SETTING_FILE_H_
+#ifndef SEXTANT_SERVER_LAUNCHER_SETTING_FILE_H_
+#define SEXTANT_SERVER_LAUNCHER_SETTING_FILE_H_
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -15,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace sextant::client {
+namespace sextant::server {
 
 // How many values an argument takes.
 enum class SettingValues { kNone, kOne, kSome };
@@ -34,6 +35,12 @@ class SettingFile {
   // Errors: kInvalidArgument, saying where the text is none.
   static absl::StatusOr<SettingFile> FromToml(const std::string& text);
   static absl::StatusOr<SettingFile> FromJson(const std::string& text);
+  // Of its only document; see ReadYaml().
+  static absl::StatusOr<SettingFile> FromYaml(const std::string& text);
+  // Of an object that was read before.
+  static SettingFile FromDocument(nlohmann::json document) {
+    return SettingFile(std::move(document));
+  }
   // Splits the text as a shell does, quotes included, and parses it as argparse does: the last
   // value counts. `known` are the names that are read; others are ignored.
   using Names = std::vector<std::pair<std::string, SettingValues>>;
@@ -56,6 +63,9 @@ class SettingFile {
 
   // True for an argument that is there, and a switch that is on.
   bool IsOn(const std::string& path);
+
+  // Empty of arguments.
+  const nlohmann::json& document() const { return root_; }
 
   bool Has(const std::string& path) const { return Find(path) != nullptr; }
   bool IsAuto(const std::string& path) const;
@@ -114,6 +124,6 @@ class SettingList {
   std::vector<std::pair<std::string, Value>> all_;
 };
 
-}  // namespace sextant::client
+}  // namespace sextant::server
 
-#endif  // SEXTANT_CLIENT_LAUNCHER_SETTING_FILE_H_
+#endif  // SEXTANT_SERVER_LAUNCHER_SETTING_FILE_H_

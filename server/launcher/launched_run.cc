@@ -1,4 +1,4 @@
-#include "client/launcher/launched_run.h"
+#include "server/launcher/launched_run.h"
 
 #include <limits>
 
@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 
-namespace sextant::client {
+namespace sextant::server {
 namespace {
 
 v1::ZeroStage ZeroOf(const v1::RunLayout& layout) {
@@ -145,4 +145,4 @@ absl::Status Refusals::status() const {
       absl::StrCat(launcher_, " cannot express this run. ", absl::StrJoin(refused_, "; ")));
 }
 
-}  // namespace sextant::client
+}  // namespace sextant::server

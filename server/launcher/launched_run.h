@@ -1,6 +1,6 @@
 // A planned run in the form that launchers are written from, and read into.
-#ifndef SEXTANT_CLIENT_LAUNCHER_LAUNCHED_RUN_H_
-#define SEXTANT_CLIENT_LAUNCHER_LAUNCHED_RUN_H_
+#ifndef SEXTANT_SERVER_LAUNCHER_LAUNCHED_RUN_H_
+#define SEXTANT_SERVER_LAUNCHER_LAUNCHED_RUN_H_
 
 #include <google/protobuf/field_mask.pb.h>
 
@@ -16,7 +16,7 @@
 #include "sextant/v1/architecture.pb.h"
 #include "sextant/v1/planning_service.pb.h"
 
-namespace sextant::client {
+namespace sextant::server {
 
 struct LaunchedRun {
   v1::PlanRunRequest request;    // its layout and training.recompute are those that were planned
@@ -44,9 +44,11 @@ struct LoweringSetting {
 // A run as its launcher's file says it.
 struct LauncherRead {
   v1::PlanRunRequest request = {};             // what the file says, and nothing else
-  std::vector<std::string> ignored = {};       // settings that no field stands for
+  std::vector<std::string> ignored = {};       // settings that are not known
+  std::vector<std::string> passed = {};        // those known to change nothing that is planned
   std::vector<std::string> open = {};          // settings that the file leaves to another program
   std::vector<LoweringSetting> lowering = {};  // of those ignored
+  std::vector<std::string> wants = {};         // files that it names and that have to be given too
 
   // These become fields once the number of devices is known; 0 where the file does not say it.
   int64_t sequences_per_rank = 0;  // of a step, on a data parallel rank: the global batch
@@ -106,6 +108,6 @@ class Refusals {
   std::vector<std::string> refused_;
 };
 
-}  // namespace sextant::client
+}  // namespace sextant::server
 
-#endif  // SEXTANT_CLIENT_LAUNCHER_LAUNCHED_RUN_H_
+#endif  // SEXTANT_SERVER_LAUNCHER_LAUNCHED_RUN_H_

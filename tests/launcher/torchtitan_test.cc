@@ -4,10 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/launcher/launcher.h"
-#include "tests/client/sample_launch.h"
+#include "server/launcher/launcher.h"
+#include "tests/launcher/sample_launch.h"
 
-namespace sextant::client {
+namespace sextant::server {
 namespace {
 
 using ::testing::Contains;
@@ -168,4 +168,4 @@ TEST(ReadTorchtitan, SurvivesAnyCut) {
 }
 
 }  // namespace
-}  // namespace sextant::client
+}  // namespace sextant::server

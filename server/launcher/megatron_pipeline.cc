@@ -11,9 +11,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "client/launcher/megatron.h"
+#include "server/launcher/megatron.h"
 
-namespace sextant::client {
+namespace sextant::server {
 namespace {
 
 constexpr char kVirtual[] = "--num-virtual-stages-per-pipeline-rank";
@@ -296,4 +296,4 @@ std::string ExpertLayersText(const std::vector<bool>& layers) {
   return absl::StrCat("(", absl::StrJoin(terms, "+"), ")");
 }
 
-}  // namespace sextant::client
+}  // namespace sextant::server

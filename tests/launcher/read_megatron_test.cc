@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "client/launcher/launcher.h"
-#include "client/launcher/megatron.h"
-#include "tests/client/sample_launch.h"
+#include "server/launcher/launcher.h"
+#include "server/launcher/megatron.h"
+#include "tests/launcher/sample_launch.h"
 
-namespace sextant::client {
+namespace sextant::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -184,4 +184,4 @@ TEST(ExpertLayers, AreThoseOfTheExpression) {
 }
 
 }  // namespace
-}  // namespace sextant::client
+}  // namespace sextant::server

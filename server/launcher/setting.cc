@@ -1,5 +1,6 @@
-#include "client/launcher/setting.h"
+#include "server/launcher/setting.h"
 
+#include <algorithm>
 #include <iterator>
 #include <optional>
 
@@ -9,10 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "proto/words/field_names.h"
 #include "proto/words/field_path.h"
 
-namespace sextant::client {
+namespace sextant::server {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -101,6 +103,25 @@ void WriteField(const Setting& setting, const Message& message, SettingList& out
   if (count > 1 || !setting.above_one) out.Add(setting.name, count);
 }
 
+// True for "lr" of a row "lr", and for "logging.steps" of a row "logging.".
+bool Starts(absl::string_view setting, absl::string_view start) {
+  if (!absl::ConsumePrefix(&setting, start)) return false;
+  return setting.empty() || start.back() == '.' || start.back() == '_' || start.back() == '-' ||
+         setting.front() == '.';
+}
+
+// Takes those that change nothing out of what was ignored.
+void PassOver(absl::Span<const Setting> table, LauncherRead& read) {
+  const auto passes = [&](const std::string& ignored) {
+    return absl::c_any_of(
+        table, [&](const Setting& each) { return each.passes && Starts(ignored, each.name); });
+  };
+  const auto first = std::stable_partition(read.ignored.begin(), read.ignored.end(),
+                                           [&](auto& each) { return !passes(each); });
+  read.passed.insert(read.passed.end(), first, read.ignored.end());
+  read.ignored.erase(first, read.ignored.end());
+}
+
 // Adds what may lower memory of what was ignored.
 void AddLowering(absl::Span<const Setting> table, LauncherRead& read) {
   for (const std::string& ignored : read.ignored) {
@@ -151,7 +172,7 @@ absl::StatusOr<LauncherRead> ReadSettings(absl::Span<const Setting> table, bool 
   LauncherRead out;
   Reading reading = {.file = *file, .out = out, .with_model = with_model};
   for (const Setting& setting : table) {
-    if (setting.lowers) continue;
+    if (setting.lowers || setting.passes) continue;
     if (setting.read != nullptr) {
       setting.read(setting, reading);
     } else if (*setting.name != '\0') {
@@ -165,6 +186,7 @@ absl::StatusOr<LauncherRead> ReadSettings(absl::Span<const Setting> table, bool 
   absl::c_copy(file->ignored(), std::back_inserter(out.ignored));
   absl::c_copy(file->open(), std::back_inserter(out.open));
   AddLowering(table, out);
+  PassOver(table, out);
   return out;
 }
 
@@ -178,7 +200,7 @@ absl::StatusOr<Writing> WriteSettings(const std::string& launcher, absl::Span<co
     }
   }
   for (const Setting& setting : table) {
-    if (setting.lowers) continue;
+    if (setting.lowers || setting.passes) continue;
     if (setting.write != nullptr) {
       setting.write(setting, out);
     } else {
@@ -207,4 +229,4 @@ void CheckFields(absl::Span<const Setting> table, const v1::PlanRunRequest& requ
   }
 }
 
-}  // namespace sextant::client
+}  // namespace sextant::server
