@@ -19,16 +19,20 @@ using AttentionMaskPair = OneLater<AttentionMask::kFull, v1::AttentionMask_MAX>;
 using WidthKindPair = SameNumbers<FeedForwardKind::kGated, v1::FeedForward::Kind_MAX>;
 using OutputHeadPair = SameNumbers<OutputHeadKind::kUntied, v1::OutputHead_MAX>;
 
+IndexerSpec IndexerFrom(const v1::Attention::Indexer& m) {
+  return {.head_count = m.head_count(),
+          .head_size = m.head_size(),
+          .chosen_count = m.chosen_count(),
+          .shared = m.shared()};
+}
+
 LatentSpec LatentFrom(const v1::Attention::Latent& m) {
-  return {.query_rank = m.query_rank(),
-          .key_value_rank = m.key_value_rank(),
-          .rotary_size = m.rotary_size(),
-          .down_bias = m.down_bias(),
-          .indexer = m.has_indexer() ? absl::make_optional(
-                                           IndexerSpec{.head_count = m.indexer().head_count(),
-                                                       .head_size = m.indexer().head_size(),
-                                                       .chosen_count = m.indexer().chosen_count()})
-                                     : absl::nullopt};
+  LatentSpec out = {.query_rank = m.query_rank(),
+                    .key_value_rank = m.key_value_rank(),
+                    .rotary_size = m.rotary_size(),
+                    .down_bias = m.down_bias()};
+  if (m.has_indexer()) out.indexer = IndexerFrom(m.indexer());
+  return out;
 }
 
 AttentionSpec AttentionFrom(const v1::Attention& m, const check::MessagePath& path,
@@ -189,6 +193,7 @@ void LatentTo(const LatentSpec& spec, v1::Attention::Latent* out) {
   out->mutable_indexer()->set_head_count(spec.indexer->head_count);
   out->mutable_indexer()->set_head_size(spec.indexer->head_size);
   out->mutable_indexer()->set_chosen_count(spec.indexer->chosen_count);
+  out->mutable_indexer()->set_shared(spec.indexer->shared);
 }
 
 // `usual` is the mask that an absent one means.

@@ -103,7 +103,7 @@ constexpr char kUnusual[] = R"json({
                      "latent": {"query_rank": 10, "key_value_rank": 11, "rotary_size": 12,
                                 "down_bias": true,
                                 "indexer": {"head_count": 32, "head_size": 33,
-                                            "chosen_count": 34}},
+                                            "chosen_count": 34, "shared": true}},
                      "query_bias": true, "key_bias": true, "value_bias": true, "output_bias": true,
                      "query_key_norm": "QUERY_KEY_NORM_ALL_HEADS",
                      "query_key_norm_variant": "NORM_VARIANT_LAYER_NORM", "sinks": true,

@@ -25,11 +25,14 @@ enum class NormVariant {
 
 // An indexer scores all positions for each token, and attention sees those with the highest scores
 // alone. It reads the compressed queries, and learns by a loss of its own: its inputs get no
-// gradient. Source: DeepSeek-AI 2025, DeepSeek-V3.2 (arXiv 2512.02556), section 2.1.
+// gradient. Source: DeepSeek-AI 2025, DeepSeek-V3.2 (arXiv 2512.02556), section 2.1. A shared one
+// is that of an earlier layer, whose choice this layer uses (IndexCache, arXiv 2603.12201;
+// GLM-5.2).
 struct IndexerSpec {
   int64_t head_count = 0;
   int64_t head_size = 0;
   int64_t chosen_count = 0;  // positions that a token attends to
+  bool shared = false;       // without parameters or scores in this layer
 
   friend bool operator==(const IndexerSpec&, const IndexerSpec&) = default;
 };

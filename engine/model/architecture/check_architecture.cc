@@ -81,6 +81,22 @@ class StackCheck {
     }
   }
 
+  // A choice of positions is made before it is used. Modules of multi-token prediction come last.
+  void CheckSharedIndexers() {
+    for (const LayerRun& run : stack_.layers) {
+      const absl::optional<AttentionSpec>& attention = KindOf(run).attention;
+      if (!attention.has_value() || !attention->latent.has_value()) continue;
+      const absl::optional<IndexerSpec>& indexer = attention->latent->indexer;
+      if (!indexer.has_value()) continue;
+      if (indexer->shared) {
+        Add("layers", absl::StrCat("share an indexer that no earlier layer has: clear "
+                                   "attention.latent.indexer.shared of the first, layer_kinds[",
+                                   run.layer_kind, "]"));
+      }
+      return;
+    }
+  }
+
   bool Crosses() const {
     for (const LayerRun& run : stack_.layers) {
       if (KindOf(run).cross_attention.has_value()) return true;
@@ -130,6 +146,8 @@ class StackCheck {
 void CheckTogether(const ArchitectureSpec& s, StackCheck& encoder, StackCheck& decoder) {
   encoder.CheckRelativePositions();
   decoder.CheckRelativePositions();
+  encoder.CheckSharedIndexers();
+  decoder.CheckSharedIndexers();
   if (encoder.Crosses()) encoder.Add("layers", "of an encoder can't have cross_attention");
   if (encoder.IsCausal()) {
     encoder.Add("layers", "of an encoder see all tokens: write a full mask in their attention");

@@ -84,6 +84,19 @@ int64_t CorrectionsOf(const ArchitectureSpec& spec) {
   return sum;
 }
 
+// `spec` with an indexer in each layer that shares one; nullopt where none does.
+absl::optional<ArchitectureSpec> WithOwnIndexers(const ArchitectureSpec& spec) {
+  absl::optional<ArchitectureSpec> out;
+  for (size_t i = 0; i < spec.layer_kinds.size(); ++i) {
+    const absl::optional<AttentionSpec>& attention = spec.layer_kinds[i].attention;
+    if (!attention.has_value() || !attention->latent.has_value()) continue;
+    if (!attention->latent->indexer.value_or(IndexerSpec()).shared) continue;
+    if (!out.has_value()) out = spec;
+    out->layer_kinds[i].attention->latent->indexer->shared = false;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<PublishedTotal> PublishedTotalsOf(const ArchitectureSpec& spec,
@@ -105,6 +118,13 @@ std::vector<PublishedTotal> PublishedTotalsOf(const ArchitectureSpec& spec,
   if (const int64_t corrections = CorrectionsOf(spec); corrections > 0) {
     out.push_back({"without_corrections", "without the correction biases of routers", "LFM2-8B-A1B",
                    all - corrections});
+  }
+  if (const auto own = WithOwnIndexers(spec); own.has_value()) {
+    const auto counted = CountWeights(WeightsOf(*own), "");
+    if (counted.ok()) {
+      out.push_back({"with_own_indexers", "and an indexer in each layer that shares one",
+                     "GLM-5.2 in GGUF", counted->all.total});
+    }
   }
   return out;
 }

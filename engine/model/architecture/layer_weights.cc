@@ -40,7 +40,9 @@ class AttentionWeights {
     AddNorm("key_value_latent_norm", place_.norm, latent.key_value_rank);
     Latent("key_value_up", attention_.head_count * (plain_key + attention_.value_head_size),
            latent.key_value_rank, false);
-    if (latent.indexer.has_value()) AddIndexer(*latent.indexer, latent.query_rank);
+    if (latent.indexer.has_value() && !latent.indexer->shared) {
+      AddIndexer(*latent.indexer, latent.query_rank);
+    }
   }
 
   // One key for all heads, normalised; a weight a head, of which the score is the weighted sum.

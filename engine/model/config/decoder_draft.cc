@@ -60,6 +60,7 @@ LayerSpec LayerOf(const DecoderDraft& d, LayerTraits traits) {
     if (d.window_attention.has_value()) SetSizes(*d.window_attention, *out.attention);
   }
   if (traits.span == LayerSpan::kChunk) out.attention->chunk = d.chunk;
+  if (traits.shared_indexer) out.attention->latent->indexer->shared = true;
   if (traits.experts) {
     out.experts = d.experts;
   } else {
@@ -86,7 +87,8 @@ class LayerList {
 
   // The index of the kind of such layers, which is added where there is none.
   int KindOf(LayerTraits traits) {
-    int& kind = kind_of_[static_cast<size_t>(traits.span) * 2 + (traits.experts ? 1 : 0)];
+    int& kind = kind_of_[static_cast<size_t>(traits.span) * 4 + (traits.experts ? 2 : 0) +
+                         (traits.shared_indexer ? 1 : 0)];
     if (kind >= 0) return kind;
     kind = static_cast<int>(kinds_.size());
     kinds_.push_back(LayerOf(draft_, traits));
@@ -104,6 +106,10 @@ class LayerList {
 
  private:
   std::string NameOfKind(LayerTraits traits) const {
+    return absl::StrCat(NameOfSpanAndFeed(traits), traits.shared_indexer ? "_shared_indexer" : "");
+  }
+
+  std::string NameOfSpanAndFeed(LayerTraits traits) const {
     const auto differ = [this](auto trait) {
       return std::any_of(traits_.begin(), traits_.end(),
                          [&](const LayerTraits& t) { return t.*trait != traits_[0].*trait; });
@@ -115,7 +121,7 @@ class LayerList {
   }
 
   const DecoderDraft& draft_;
-  std::array<int, 6> kind_of_ = {-1, -1, -1, -1, -1, -1};
+  std::array<int, 12> kind_of_ = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
   std::vector<LayerTraits> traits_;
   std::vector<LayerSpec> kinds_;
   std::vector<LayerRun> runs_;
@@ -147,7 +153,8 @@ ArchitectureSpec ArchitectureOf(const DecoderDraft& draft) {
     const auto at = static_cast<size_t>(i);
     layers.Add(
         {.span = d.spans.empty() ? LayerSpan::kAll : d.spans[at],
-         .experts = d.experts.has_value() && (d.expert_layers.empty() || d.expert_layers[at])});
+         .experts = d.experts.has_value() && (d.expert_layers.empty() || d.expert_layers[at]),
+         .shared_indexer = !d.shared_indexers.empty() && d.shared_indexers[at]});
   }
   if (d.prediction_module_count > 0) {
     out.multi_token_prediction = MultiTokenPredictionSpec{

@@ -45,6 +45,7 @@ enum class LayerSpan : uint8_t { kAll, kWindow, kChunk };
 struct LayerTraits {
   LayerSpan span = LayerSpan::kAll;
   bool experts = false;
+  bool shared_indexer = false;
 };
 
 // Sizes of attention in layers with a window, where they differ from the other layers'.
@@ -70,6 +71,7 @@ struct DecoderDraft {
   int64_t embedding_size = 0;  // 0: hidden_size
   DecoderStyle style = {};
   absl::optional<LatentSpec> latent = {};
+  std::vector<bool> shared_indexers = {};  // per layer; empty: none uses another's indexer
   bool sinks = false;
 
   int64_t window = 0;  // of layers with a window
@@ -90,7 +92,8 @@ DecoderDraft WithDefaults(DecoderDraft draft);
 
 // The architecture of `draft`, with zero sizes replaced by their defaults; equal consecutive
 // layers form one run. Kinds of layers are named by their differences: "dense" and "experts",
-// "global", "sliding" and "chunked", or both: "sliding_experts".
+// "global", "sliding" and "chunked", or both: "sliding_experts"; "_shared_indexer" is added to
+// those that share one.
 ArchitectureSpec ArchitectureOf(const DecoderDraft& draft);
 
 }  // namespace sextant

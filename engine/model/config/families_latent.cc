@@ -3,9 +3,11 @@
 // Read in huggingface/transformers src/transformers/models: configuration_deepseek_v2.py
 // @008e57439125, configuration_deepseek_v3.py @001f85b38fb4. From DeepSeek's own code, from
 // memory: moe_layer_freq skips layers, and which topk_method has a correction bias. The effect of
-// zeros: modeling_deepseek_v2.py @0233e509531a.
+// zeros: modeling_deepseek_v2.py @0233e509531a. Shared indexers: modular_glm_moe_dsa.py, and the
+// published total of GLM-5.2, which has one in the module of multi-token prediction.
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/model/architecture/check_architecture.h"
@@ -126,8 +128,7 @@ void ReadDeepseekV3Options(ConfigReader& config, DecoderDraft& draft) {
   }
 }
 
-// An indexer in each layer. Layers of the type "shared" have none, and use another's choice; so do
-// those between each index_topk_freq-th.
+// An indexer in each layer.
 void ReadIndexedOptions(ConfigReader& config, DecoderDraft& draft) {
   ReadDeepseekV3Options(config, draft);
   draft.latent->indexer =
@@ -137,15 +138,59 @@ void ReadIndexedOptions(ConfigReader& config, DecoderDraft& draft) {
   if (draft.latent->query_rank == 0) {
     config.Refuse("q_lora_rank", "must be a size: the indexer reads compressed queries");
   }
-  config.Find("indexer_rope_interleave");
-  RequireType("indexer_types", "full", draft, config);
-  config.Find("index_share_for_mtp_iteration");
+  Pass(config, {"indexer_rope_interleave", "index_share_for_mtp_iteration"});
   RequireType("layer_types", "deepseek_sparse_attention", draft, config);
+}
+
+// No layer shares an indexer.
+void ReadDeepseekV32Options(ConfigReader& config, DecoderDraft& draft) {
+  ReadIndexedOptions(config, draft);
+  RequireType("indexer_types", "full", draft, config);
   config.Find("index_skip_topk_offset");
   if (config.Size("index_topk_freq") > 1) {
-    config.Refuse("index_topk_freq",
-                  "must be 1: layers that share an indexer are not supported yet");
+    config.Refuse("index_topk_freq", "must be 1: layers of glm_moe_dsa alone share an indexer");
   }
+}
+
+// Which layers use the choice of an earlier one: indexer_types, or the letters index_topk_pattern,
+// or all but each index_topk_freq-th after the first index_skip_topk_offset.
+std::vector<bool> ReadSharedIndexers(ConfigReader& config, int64_t layer_count) {
+  absl::string_view name = "index_topk_pattern";
+  std::string letters = config.Text(name, "");
+  const auto types = config.Texts("indexer_types");
+  const int64_t every = std::max(config.Size("index_topk_freq"), int64_t{1});
+  const int64_t first = config.Count("index_skip_topk_offset", 2);
+  if (types.has_value()) {
+    name = "indexer_types";
+    letters.clear();
+    for (const std::string& type : *types) {
+      letters += type == "full" ? 'F' : type == "shared" ? 'S' : '?';
+    }
+  } else if (letters.empty()) {
+    name = "index_skip_topk_offset";
+    for (int64_t i = 0; i < layer_count; ++i) {
+      letters += std::max(i - first + 1, int64_t{0}) % every == 0 ? 'F' : 'S';
+    }
+  }
+  if (layer_count == 0) return {};  // reported already
+  if (static_cast<int64_t>(letters.size()) != layer_count || letters.front() != 'F' ||
+      letters.find_first_not_of("FS") != std::string::npos) {
+    config.Refuse(name,
+                  absl::StrCat("must say of ", layer_count,
+                               " layers which are full and which shared, the first being full"));
+    return {};
+  }
+  std::vector<bool> out;
+  for (const char letter : letters) out.push_back(letter == 'S');
+  return out;
+}
+
+// A module of multi-token prediction has an indexer of its own.
+void ReadGlmMoeDsaOptions(ConfigReader& config, DecoderDraft& draft) {
+  ReadIndexedOptions(config, draft);
+  draft.shared_indexers = ReadSharedIndexers(config, draft.layer_count);
+  draft.prediction_layer =
+      LayerTraits{.experts = draft.expert_layers.empty() || draft.expert_layers.back()};
 }
 
 // No experts.
@@ -181,12 +226,12 @@ constexpr Family kLatentFamilies[] = {
      .architecture = "DeepseekV32ForCausalLM",
      .names = kNames,
      .style = kStyle,
-     .read_options = ReadIndexedOptions},
+     .read_options = ReadDeepseekV32Options},
     {.model_type = "glm_moe_dsa",
      .architecture = "GlmMoeDsaForCausalLM",
      .names = kNames,
      .style = kStyle,
-     .read_options = ReadIndexedOptions},
+     .read_options = ReadGlmMoeDsaOptions},
     {.model_type = "youtu_llm",
      .architecture = "YoutuLLMForCausalLM",
      .also_architectures = kYoutuAlso,

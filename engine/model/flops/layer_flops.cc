@@ -76,7 +76,9 @@ class LayerCount {
                Site::kHeads},
               group_.attended);
       const auto& latent = group_.layer.attention->latent;
-      if (latent.has_value() && latent->indexer.has_value()) AddIndexer(*latent->indexer);
+      if (latent.has_value() && latent->indexer.has_value() && !latent->indexer->shared) {
+        AddIndexer(*latent->indexer);
+      }
     }
     if (group_.layer.cross_attention.has_value()) {
       using Site = ActivationSite;
