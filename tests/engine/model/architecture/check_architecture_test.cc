@@ -244,6 +244,22 @@ TEST(CheckArchitecture, RefusesNonsenseOfStacks) {
                });
 }
 
+// Of two layers, the second may use the first's choice.
+TEST(CheckArchitecture, RefusesIndexersSharedBeforeTheyAreThere) {
+  ArchitectureSpec spec = SmallDecoder();
+  spec.layer_kinds[0].attention = Heads(4, 4, 2);
+  spec.layer_kinds[0].attention->latent = LatentSpec{
+      .query_rank = 5, .key_value_rank = 3, .rotary_size = 1, .indexer = IndexerSpec{2, 4, 3}};
+  spec.layer_kinds.push_back(spec.layer_kinds[0]);
+  spec.layer_kinds[1].name = "shared";
+  spec.layer_kinds[1].attention->latent->indexer->shared = true;
+  spec.decoder.layers = {{0, 1}, {1, 1}};
+  FieldViolations violations;
+  CheckArchitecture(spec, "m", violations);
+  EXPECT_TRUE(violations.empty());
+  ExpectFaults(spec, {{"m.decoder.layers", [](S& s) { s.decoder.layers = {{1, 1}, {0, 1}}; }}});
+}
+
 TEST(CheckArchitecture, RefusesNonsenseOfLayers) {
   ExpectLayerFaults(
       SmallDecoder(),

@@ -4,9 +4,11 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "engine/model/architecture/count_weights.h"
 #include "engine/model/presets/presets.h"
+#include "tests/engine/model/architecture/architectures.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -36,6 +38,25 @@ TEST(PublishedTotals, OfFilesWithModules) {
   // 89 layers and a module, 160 experts each.
   EXPECT_EQ(glm.at("without_corrections"), 356'785'898'816 - 90 * 160);
   EXPECT_EQ(TotalsOf("deepseek-v3").at("with_copies"), 684'489'845'504);
+}
+
+// GLM-5's files hold 57 indexers more than GLM-5.2's: 753'864'139'008 and 753'329'940'480. Here,
+// the second of two layers of a small model shares one of 8 x 5 + 4 x 8 + 8 + 2 x 8.
+TEST(PublishedTotals, OfSharedIndexers) {
+  ArchitectureSpec spec = SmallDecoder();
+  spec.layer_kinds[0].attention = Heads(4, 4, 2);
+  spec.layer_kinds[0].attention->latent = LatentSpec{
+      .query_rank = 5, .key_value_rank = 3, .rotary_size = 1, .indexer = IndexerSpec{2, 4, 3}};
+  spec.layer_kinds.push_back(spec.layer_kinds[0]);
+  spec.layer_kinds[1].name = "shared";
+  spec.layer_kinds[1].attention->latent->indexer->shared = true;
+  spec.decoder.layers = {{0, 1}, {1, 1}};
+  const auto count = CountArchitecture(spec, "m");
+  ASSERT_THAT(count, IsOk());
+  const std::vector<PublishedTotal> totals = PublishedTotalsOf(spec, *count);
+  ASSERT_EQ(totals.size(), 2u);
+  EXPECT_EQ(totals[1].name, "with_own_indexers");
+  EXPECT_EQ(totals[1].parameter_count - totals[0].parameter_count, 40 + 32 + 8 + 16);
 }
 
 TEST(PublishedTotals, OfOthersAreOne) {

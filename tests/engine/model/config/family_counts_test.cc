@@ -272,20 +272,24 @@ TEST(FamilyOptions, OfLaterMixturesAddTheHandCount) {
 }
 
 TEST(FamilyOptions, OfLatentAddTheHandCount) {
-  ExpectAdded(
-      {// 10 x 8 rather than 6 x 8 + 6 + 10 x 6.
-       {"deepseek_v2", {{"q_lora_rank", nullptr}}, 4 * (80 - 114)},
-       {"deepseek_v2", {{"n_shared_experts", nullptr}}, -3 * 144},
-       {"deepseek_v2", {{"n_shared_experts", 0}}, -3 * 144},
-       {"deepseek_v3", {{"n_shared_experts", 2}}, 3 * 144},
-       {"deepseek_v2", {{"first_k_dense_replace", 0}}, 752 - 384},
-       {"deepseek_v2", {{"first_k_dense_replace", 4}}, 3 * (384 - 752)},
-       // Among layers 1 to 3, only layer 2.
-       {"deepseek_v2", {{"moe_layer_freq", 2}}, 2 * (384 - 752)},
-       // Biases of the projections into latents, 6 and 7, and of the output.
-       {"deepseek_v2", {{"attention_bias", true}}, 4 * (6 + 7 + 8)},
-       // Two norms, 16 x 8, a layer of experts with its two norms, and a last norm.
-       {"deepseek_v3", {{"num_nextn_predict_layers", 1}}, 16 + 128 + (309 + 756 + 16) + 8}});
+  ExpectAdded({// 10 x 8 rather than 6 x 8 + 6 + 10 x 6.
+               {"deepseek_v2", {{"q_lora_rank", nullptr}}, 4 * (80 - 114)},
+               {"deepseek_v2", {{"n_shared_experts", nullptr}}, -3 * 144},
+               {"deepseek_v2", {{"n_shared_experts", 0}}, -3 * 144},
+               {"deepseek_v3", {{"n_shared_experts", 2}}, 3 * 144},
+               {"deepseek_v2", {{"first_k_dense_replace", 0}}, 752 - 384},
+               {"deepseek_v2", {{"first_k_dense_replace", 4}}, 3 * (384 - 752)},
+               // Among layers 1 to 3, only layer 2.
+               {"deepseek_v2", {{"moe_layer_freq", 2}}, 2 * (384 - 752)},
+               // Biases of the projections into latents, 6 and 7, and of the output.
+               {"deepseek_v2", {{"attention_bias", true}}, 4 * (6 + 7 + 8)},
+               // Two norms, 16 x 8, a layer of experts with its two norms, and a last norm.
+               {"deepseek_v3", {{"num_nextn_predict_layers", 1}}, 16 + 128 + (309 + 756 + 16) + 8},
+               // The last two layers have no indexer, of 104; the module has one.
+               {"glm_moe_dsa", {{"index_topk_pattern", "FFSS"}}, -2 * 104},
+               {"glm_moe_dsa",
+                {{"index_topk_pattern", "FFSS"}, {"num_nextn_predict_layers", 1}},
+                16 + 128 + (309 + 756 + 16) + 8 + 104 - 2 * 104}});
 }
 
 TEST(FamilyOptions, OfEncodersAddTheHandCount) {

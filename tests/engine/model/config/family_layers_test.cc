@@ -16,7 +16,8 @@
 namespace sextant {
 namespace {
 
-// "w4096 w4096 all": what each layer of the decoder attends to, "+e" where it has experts.
+// "w4096 w4096 all": what each layer of the decoder attends to, "+e" where it has experts, "+s"
+// where it shares an indexer.
 std::string LayersOf(const ConfigFields& fields) {
   const auto model = ReadConfig(fields, "config");
   EXPECT_THAT(model, IsOk());
@@ -28,6 +29,8 @@ std::string LayersOf(const ConfigFields& fields) {
     if (kind.attention->window > 0) words = absl::StrCat("w", kind.attention->window);
     if (kind.attention->chunk > 0) words = absl::StrCat("c", kind.attention->chunk);
     if (kind.experts.has_value()) words += "+e";
+    const absl::optional<LatentSpec>& latent = kind.attention->latent;
+    if (latent.has_value() && latent->indexer.value_or(IndexerSpec()).shared) words += "+s";
     for (int64_t i = 0; i < run.count; ++i) out.push_back(words);
   }
   return absl::StrJoin(out, " ");
@@ -158,6 +161,24 @@ TEST(FamilyLayers, HaveTheirExpertsAsTheFamilysCodeHasThem) {
             TextArray({"full_attention", "chunked_attention", "full_attention", "full_attention"})),
         "all+e c8192+e all+e all+e"},
        {SmallConfig("deepseek_v3"), "all all+e all+e all+e"}});
+}
+
+// indexer_types come first, then the pattern, then the frequency. By it, layer i has an indexer
+// where max(i - offset + 1, 0) is a multiple of it, and the offset is 2.
+TEST(FamilyLayers, ShareIndexersAsTheFamilysCodeHasIt) {
+  const ConfigFields by_types =
+      With(SmallConfig("glm_moe_dsa", {{"index_topk_freq", 2}}), "indexer_types",
+           TextArray({"full", "full", "full", "shared"}));
+  ExpectLayers(
+      {{SmallConfig("glm_moe_dsa"), "all all+e all+e all+e"},
+       {by_types, "all all+e all+e all+e+s"},
+       {SmallConfig("glm_moe_dsa", {{"index_topk_pattern", "FSFS"}}), "all all+e+s all+e all+e+s"},
+       {Six("glm_moe_dsa", {{"index_topk_freq", 2}}), "all all+e all+e+s all+e all+e+s all+e"},
+       {Six("glm_moe_dsa", {{"index_topk_freq", 3}, {"index_skip_topk_offset", 1}}),
+        "all all+e+s all+e+s all+e all+e+s all+e+s"}});
+  const auto model = ReadConfig(by_types, "config");
+  ASSERT_THAT(model, IsOk());
+  EXPECT_EQ(model->architecture.layer_kinds.back().name, "experts_shared_indexer");
 }
 
 TEST(FamilyLayers, AreNamedByWhatSetsThemApart) {
