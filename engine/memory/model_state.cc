@@ -212,4 +212,18 @@ absl::StatusOr<ModelState> ModelStateOf(const WeightCount& parameters, const Wei
   return terms.Finish();
 }
 
+SavedState CheckpointOf(const ModelState& state, const WeightCount& parameters) {
+  SavedState out;
+  for (const StateTerm& term : state.terms) {
+    if (term.is_gradient()) continue;
+    const Bytes size = term.name == "weight" && parameters.trainable < parameters.total
+                           ? Bytes(parameters.trainable * term.element_bytes)
+                           : term.size;
+    if (size == Bytes(0)) continue;
+    out.terms.push_back({term.name, size});
+    out.size = out.size + size;
+  }
+  return out;
+}
+
 }  // namespace sextant

@@ -4,6 +4,7 @@
 #define SEXTANT_ENGINE_MEMORY_MODEL_STATE_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
@@ -105,6 +106,22 @@ struct ModelState {
 absl::StatusOr<ModelState> ModelStateOf(const WeightCount& parameters, const WeightTensors& tensors,
                                         const PrecisionPolicy& precision,
                                         const OptimizerSpec& optimizer);
+
+struct CheckpointTerm {
+  absl::string_view name;  // as StateTerm::name
+  Bytes size = Bytes(0);
+};
+
+struct SavedState {
+  std::vector<CheckpointTerm> terms = {};
+  Bytes size = Bytes(0);  // their sum
+};
+
+// A checkpoint of `state`, whose parameters are counted in `parameters`: all that a trained
+// parameter keeps but its gradient, e.g. 2 + 4 + 4 + 4 bytes under mixed-precision AdamW. Frozen
+// weights don't change and are not written. Source: Rajbhandari et al. 2020 (arXiv 1910.02054)
+// section 3.1, less the gradients.
+SavedState CheckpointOf(const ModelState& state, const WeightCount& parameters);
 
 }  // namespace sextant
 

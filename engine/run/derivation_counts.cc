@@ -4,7 +4,7 @@
 #include <initializer_list>
 
 #include "absl/strings/str_cat.h"
-#include "engine/run/derivation.h"
+#include "engine/run/planned_run.h"
 
 namespace sextant {
 namespace {

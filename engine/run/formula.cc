@@ -80,4 +80,10 @@ Term TermSum::sum() const {
               Term::Binding::kWhole);
 }
 
+void DerivationSteps::Add(absl::string_view symbol, const Term& term, absl::string_view unit,
+                          absl::string_view source) {
+  steps_.push_back({absl::StrCat(group_, symbol), term.formula(), term.figures(), term.value(),
+                    unit, std::string(source)});
+}
+
 }  // namespace sextant

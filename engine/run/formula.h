@@ -8,8 +8,10 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "engine/base/units.h"
 
 namespace sextant {
@@ -85,6 +87,33 @@ struct DerivationStep {
   double value = 0;
   absl::string_view unit;
   std::string source;
+};
+
+// Collects steps. Derive from it.
+class DerivationSteps {
+ protected:
+  // Further steps are of `group` and from `source`, unless they name another one.
+  void Begin(absl::string_view group, absl::string_view source) {
+    group_ = std::string(group);
+    source_ = std::string(source);
+  }
+  void Add(absl::string_view symbol, const Term& term, absl::string_view unit) {
+    Add(symbol, term, unit, source_);
+  }
+  void Add(absl::string_view symbol, const Term& term, absl::string_view unit,
+           absl::string_view source);
+  // Adds a number that no formula gives, where there is one.
+  template <typename Number, typename... Source>
+  void AddGiven(absl::string_view symbol, const absl::optional<Number>& value,
+                absl::string_view unit, Source... source) {
+    if (value.has_value()) Add(symbol, {"given", *value}, unit, source...);
+  }
+
+  std::vector<DerivationStep> steps_;
+
+ private:
+  std::string group_;
+  std::string source_;
 };
 
 namespace formula {

@@ -6,15 +6,37 @@
 #include "absl/strings/str_format.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
-#include "engine/run/derivation.h"
 #include "engine/run/job.h"
 #include "engine/run/memory_estimate.h"
 #include "engine/run/plan_notes.h"
+#include "engine/run/planned_run.h"
 #include "engine/run/resolve.h"
 #include "engine/run/run_steps.h"
 
 namespace sextant {
 namespace {
+
+// The achieved rate as a share of `whole`. The order of operations makes the full rate exactly 1.
+absl::optional<double> ShareOf(absl::optional<FlopsPerSecond> whole, const TimeInput& in) {
+  if (!whole.has_value()) return absl::nullopt;
+  return in.utilisation * (in.rate.value() / whole->value());
+}
+
+void SetDuration(const SecondsInterval& duration, double elapsed_per_second, TimeEstimate& out) {
+  out.duration = duration.expected;
+  out.low = duration.low;
+  out.high = duration.high;
+  out.elapsed = formula::Elapsed(duration.expected, elapsed_per_second);
+  out.elapsed_low = formula::Elapsed(duration.low, elapsed_per_second);
+  out.elapsed_high = formula::Elapsed(duration.high, elapsed_per_second);
+}
+
+LimitCheck CheckOf(const Interval<double>& figure, double limit) {
+  LimitCheck out = {.met = figure.expected <= limit,
+                    .margin = formula::Margin(limit, figure.expected)};
+  if (figure.low < figure.high) out.chance = ChanceAtMost(figure, limit);
+  return out;
+}
 
 absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, CallWork& work,
                         Plan& plan) {
@@ -116,6 +138,54 @@ absl::Status CheckPeak(const RunSpec& run, const Plan& plan) {
 }
 
 }  // namespace
+
+TimeEstimate TimeEstimateOf(const TimeInput& in) {
+  const double devices = static_cast<double>(in.device_count);
+  TimeEstimate out;
+  out.kind = in.kind;
+  out.mfu_basis = in.mfu_basis;
+  out.mfu = ShareOf(in.peak, in);
+  if (out.mfu.has_value() && in.hardware_ratio.has_value()) {
+    out.hfu = formula::Hfu(*out.mfu, *in.hardware_ratio);
+  }
+  out.measured_fraction = ShareOf(in.measured, in);
+  out.duration =
+      Seconds(formula::Duration(in.flops.value(), devices, in.rate.value(), in.utilisation));
+  SetDuration({out.duration, out.duration, out.duration}, in.elapsed_per_second, out);
+  out.device_hours = formula::DeviceHours(devices, out.elapsed.value());
+  out.tokens_per_second =
+      formula::TokensPerSecond(static_cast<double>(in.token_count), out.duration.value());
+  if (in.device_hour_price_usd.has_value()) {
+    out.cost = Dollars(formula::Cost(out.device_hours, *in.device_hour_price_usd));
+  }
+  if (in.device_power.has_value()) {
+    const Watts power = *in.device_power + in.host_power_per_device;
+    out.energy = Joules(
+        formula::Energy(devices, power.value(), out.elapsed.value(), in.power_usage_effectiveness));
+  }
+  return out;
+}
+
+TimeEstimate TimeEstimateIn(const SecondsInterval& duration, TimeInput input) {
+  const double devices = static_cast<double>(input.device_count);
+  input.rate = FlopsPerSecond(input.flops.value() / (duration.expected.value() * devices));
+  TimeEstimate out = TimeEstimateOf(input);
+  SetDuration(duration, input.elapsed_per_second, out);
+  return out;
+}
+
+void CheckLimits(const EconomicsSpec& economics, TimeEstimate& out) {
+  const Interval<double> elapsed = {out.elapsed_low.value(), out.elapsed.value(),
+                                    out.elapsed_high.value()};
+  if (economics.seconds_to_deadline.has_value()) {
+    out.deadline = CheckOf(elapsed, *economics.seconds_to_deadline);
+  }
+  if (economics.budget_usd.has_value() && out.cost.has_value()) {
+    const double cost = out.cost->value();
+    const double rate = cost / elapsed.expected;
+    out.budget = CheckOf({elapsed.low * rate, cost, elapsed.high * rate}, *economics.budget_usd);
+  }
+}
 
 absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found) {
   CallWork unstopped;

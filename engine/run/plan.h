@@ -12,6 +12,34 @@
 
 namespace sextant {
 
+struct TimeInput {
+  EstimateKind kind = EstimateKind::kLowerBound;
+  MfuBasis mfu_basis = MfuBasis::kFullPeak;
+  Flops flops;
+  FlopsPerSecond rate;                           // of one device: peak or measured
+  double utilisation = 1;                        // of that rate
+  absl::optional<FlopsPerSecond> peak = {};      // absent: mfu is not known
+  absl::optional<FlopsPerSecond> measured = {};  // absent: measured_fraction is not known
+  int64_t device_count = 1;
+  int64_t token_count = 1;
+  absl::optional<double> hardware_ratio = {};  // hardware FLOPs per model FLOP
+  absl::optional<double> device_hour_price_usd = {};
+  absl::optional<Watts> device_power = {};  // absent: energy is not known
+  Watts host_power_per_device;
+  double power_usage_effectiveness = 1;
+  double elapsed_per_second = 1;  // of steps: ElapsedShares::all()
+};
+
+// The estimate at the rate of `input`, by the formulas of formula.h; MFU and measured_fraction are
+// utilisation x rate over the peak and over the measured rate.
+TimeEstimate TimeEstimateOf(const TimeInput& input);
+
+// An estimate at `input` of a run that takes `duration`, which its rate comes from.
+TimeEstimate TimeEstimateIn(const SecondsInterval& duration, TimeInput input);
+
+// Sets the checks of `out` against the limits of `economics`.
+void CheckLimits(const EconomicsSpec& economics, TimeEstimate& out);
+
 // The steps of CallWork that one plan may take, about 100 ms: docs/benchmarks.md, "The most
 // expensive plans".
 inline constexpr int64_t kMaxPlanSteps = 10'000'000;

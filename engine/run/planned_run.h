@@ -1,11 +1,14 @@
-// A planned run: its parameters, FLOPs, model state, fit, time, money and energy.
+// A planned run: its parameters, FLOPs, model state, fit, time, money and energy,
+// and the derivation of each number.
 #ifndef SEXTANT_ENGINE_RUN_PLANNED_RUN_H_
 #define SEXTANT_ENGINE_RUN_PLANNED_RUN_H_
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "engine/base/note.h"
 #include "engine/base/units.h"
@@ -59,6 +62,14 @@ struct Plan {
 
 // The estimate to plan by: predicted, else the textbook's, else the measured bound; null: none.
 const TimeEstimate* BasisOf(const Plan& plan);
+
+// The steps of the plan's inputs, parameters, FLOPs, memory and rates, with which a derivation
+// begins. Private to engine/run.
+std::vector<DerivationStep> CountSteps(const RunSpec& run, const Plan& plan);
+
+// The steps that derive every number of `plan`, in an order in which each step uses only earlier
+// ones. `plan` is complete except for its derivation.
+std::vector<DerivationStep> DerivationOf(const RunSpec& run, const Plan& plan);
 
 }  // namespace sextant
 

@@ -13,7 +13,7 @@
 #include "engine/model/flops/count_flops.h"
 #include "engine/model/flops/published_formulas.h"
 #include "engine/model/presets/presets.h"
-#include "engine/run/rate_requirement.h"
+#include "engine/time/rate_requirement.h"
 
 namespace sextant {
 namespace {
@@ -117,7 +117,11 @@ class Resolver {
       FindDevices({run_, accelerator, out_.precision.compute_data_type}, out_, violations_);
     }
     SEXTANT_RETURN_IF_ERROR(StatusOfAll(unknown_, violations_));
-    SEXTANT_RETURN_IF_ERROR(CheckRates(run_, out_.precision.compute_data_type, out_));
+    SEXTANT_RETURN_IF_ERROR(CheckRates({.devices = run_.cluster.device,
+                                        .requirement = run_.rate_requirement,
+                                        .type = out_.precision.compute_data_type,
+                                        .device_name = out_.device_name,
+                                        .matmul_source = out_.matmul_source()}));
     return std::move(out_);
   }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "engine/memory/host_memory.h"
 
 namespace sextant {
@@ -15,7 +16,11 @@ namespace {
 // and every byte count of an answer fits an int64 (n x usable memory does not: see fit.h). Options
 // of the proto's fields have the others, which are checked before a RunSpec is made.
 constexpr int64_t kMaxTokens = 1'000'000'000'000'000'000;
-constexpr double kMaxAgeSeconds = 315'576'000'000;  // the limit of google.protobuf.Duration
+constexpr char kInterruptionsPath[] = "interruptions";
+constexpr double kMaxFailures = 3600;   // a device and hour: one a second
+constexpr double kMinFailures = 1e-12;  // one in 100 million years; times between are finite
+constexpr double kMaxRestartSeconds = 30 * kSecondsPerDay;
+constexpr double kMaxIntervalSeconds = 365 * kSecondsPerDay;
 constexpr size_t kMaxUnmodelledSettings = 64;
 constexpr size_t kMaxUnmodelledBytes = 256;
 
@@ -181,6 +186,29 @@ void CheckBatchRamp(const RunSpec& run, FieldViolations& violations) {
   }
 }
 
+void CheckInterruptions(const InterruptionSpec& spec, FieldViolations& violations) {
+  const auto require = [&](absl::string_view name, absl::optional<double> value, double low,
+                           double high) {
+    if (value.has_value()) violations.RequireRange(kInterruptionsPath, name, *value, {low, high});
+  };
+  require("failures_per_device_hour", spec.failures_per_device_hour, 0, kMaxFailures);
+  require("restart_duration", spec.restart_seconds, 0, kMaxRestartSeconds);
+  require("checkpoint_interval", spec.checkpoint_interval_seconds, 1, kMaxIntervalSeconds);
+  const double failures = spec.failures_per_device_hour.value_or(0);
+  if (failures > 0 && failures < kMinFailures) {
+    violations.Add(
+        "interruptions.failures_per_device_hour",
+        absl::StrFormat("is %.4g: write 0 for none, or at least %g", failures, kMinFailures));
+  }
+  const bool known = spec.checkpoint_write_bytes_per_second.has_value() ||
+                     spec.device_write_bytes_per_second.has_value();
+  if (spec.writes() && !known) {
+    violations.Add("interruptions.checkpoint_write_bytes_per_second",
+                   "is required, or device_write_bytes_per_second: how long a checkpoint takes "
+                   "decides what failures cost");
+  }
+}
+
 }  // namespace
 
 TrainingStepSpec StepOf(const TrainingSpec& training) {
@@ -218,19 +246,6 @@ void CheckMeasuredStep(const RunSpec& run, FieldViolations& violations) {
     violations.Add("measured_step",
                    "calibrates the step of a layout: give layout and layout.global_batch_size");
   }
-}
-
-void CheckRequirement(const RateRequirement& requirement, absl::string_view path,
-                      FieldViolations& violations) {
-  if (requirement.minimum_source == RateSource::kRequest) {
-    violations.Add(
-        FieldPath(path, "minimum_source"),
-        "can't be RATE_SOURCE_REQUEST, which is not a measurement: write MEASURED_SUPPLIED, "
-        "MEASURED_DEVICE, MEASURED_MODEL, REFERENCE or DATASHEET, or leave it out for any");
-  }
-  if (!requirement.maximum_age_seconds.has_value()) return;
-  violations.RequireRange(path, "maximum_age", *requirement.maximum_age_seconds,
-                          {.low = 0, .high = kMaxAgeSeconds, .above_low = true});
 }
 
 void CheckRun(const RunSpec& run, FieldViolations& violations) {

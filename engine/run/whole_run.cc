@@ -212,29 +212,41 @@ void AddSlowest(const PlannedSteps& steps, const ResolvedRun& resolved, WholeRun
   }
 }
 
-// The achieved rate as a share of `whole`. The order of operations makes the full rate exactly 1.
-absl::optional<double> ShareOf(absl::optional<FlopsPerSecond> whole, const TimeInput& in) {
-  if (!whole.has_value()) return absl::nullopt;
-  return in.utilisation * (in.rate.value() / whole->value());
+}  // namespace
+
+Seconds YoungInterval(Seconds stall, Seconds between_failures) {
+  return Seconds(formula::YoungInterval(stall.value(), between_failures.value()));
 }
 
-void SetDuration(const SecondsInterval& duration, double elapsed_per_second, TimeEstimate& out) {
-  out.duration = duration.expected;
-  out.low = duration.low;
-  out.high = duration.high;
-  out.elapsed = formula::Elapsed(duration.expected, elapsed_per_second);
-  out.elapsed_low = formula::Elapsed(duration.low, elapsed_per_second);
-  out.elapsed_high = formula::Elapsed(duration.high, elapsed_per_second);
+Seconds DalyInterval(Seconds stall, Seconds between_failures) {
+  const double ratio = stall.value() / (2 * between_failures.value());
+  if (ratio >= 1) return between_failures;
+  return Seconds(formula::DalyInterval(stall.value(), between_failures.value(), ratio));
 }
 
-LimitCheck CheckOf(const Interval<double>& figure, double limit) {
-  LimitCheck out = {.met = figure.expected <= limit,
-                    .margin = formula::Margin(limit, figure.expected)};
-  if (figure.low < figure.high) out.chance = ChanceAtMost(figure, limit);
+ElapsedShares ElapsedPerSecond(const Interruptions& in) {
+  ElapsedShares out = {.stalls = in.stall_ratio};
+  if (!in.interval.has_value()) return out;
+  // Checkpoints are a distance of work apart, whatever the work is.
+  const double work = out.steps + out.stalls;
+  const double interval = in.interval->value();
+  out.checkpoints = formula::CheckpointShare(work, in.stall.value(), interval);
+  if (!in.between_failures.has_value()) return out;
+  const double restart = (in.restart + in.write - in.stall).value();
+  const double failed =
+      formula::FailedShare(in.between_failures->value(), restart, interval, in.stall.value());
+  // Rounding may leave less than nothing where failures are rare.
+  out.failures = work * (failed < 0 ? 0 : failed);
   return out;
 }
 
-}  // namespace
+Seconds DeviationOfFailures(const Interruptions& in, Seconds elapsed) {
+  if (!in.between_failures.has_value() || !in.interval.has_value()) return Seconds(0);
+  const double lost = (*in.interval + in.stall).value();
+  const double always = (in.restart + in.write - in.stall).value();
+  const double square = lost * lost / 3 + lost * always + always * always;
+  return Seconds(std::sqrt(elapsed.value() / in.between_failures->value() * square));
+}
 
 absl::optional<double> CheckpointWriteRate(const RunSpec& run) {
   const InterruptionSpec& spec = run.interruptions;
@@ -249,7 +261,7 @@ absl::StatusOr<WholeRun> PlanWholeRun(const PlannedSteps& steps, ResolvedRun& re
   const RunSpec& run = steps.run;
   WholeRun out;
   const WeightCount& parameters = resolved.parameters.all;
-  out.checkpoint = CheckpointOf(steps.state, parameters);
+  out.checkpoint = {CheckpointOf(steps.state, parameters)};
   AddResume(ReadRuleOf(steps.state, parameters), resolved, run.cluster.device_count,
             out.checkpoint);
   AddRates(run, out.checkpoint);
@@ -298,54 +310,6 @@ absl::optional<Seconds> RecommendedTimeLimit(const WholeRun& whole, const TimeEs
 absl::string_view EstimateKindName(EstimateKind kind) {
   constexpr absl::string_view kNames[] = {"lower_bound", "textbook", "measured_bound", "predicted"};
   return kNames[static_cast<size_t>(kind)];
-}
-
-TimeEstimate TimeEstimateOf(const TimeInput& in) {
-  const double devices = static_cast<double>(in.device_count);
-  TimeEstimate out;
-  out.kind = in.kind;
-  out.mfu_basis = in.mfu_basis;
-  out.mfu = ShareOf(in.peak, in);
-  if (out.mfu.has_value() && in.hardware_ratio.has_value()) {
-    out.hfu = formula::Hfu(*out.mfu, *in.hardware_ratio);
-  }
-  out.measured_fraction = ShareOf(in.measured, in);
-  out.duration =
-      Seconds(formula::Duration(in.flops.value(), devices, in.rate.value(), in.utilisation));
-  SetDuration({out.duration, out.duration, out.duration}, in.elapsed_per_second, out);
-  out.device_hours = formula::DeviceHours(devices, out.elapsed.value());
-  out.tokens_per_second =
-      formula::TokensPerSecond(static_cast<double>(in.token_count), out.duration.value());
-  if (in.device_hour_price_usd.has_value()) {
-    out.cost = Dollars(formula::Cost(out.device_hours, *in.device_hour_price_usd));
-  }
-  if (in.device_power.has_value()) {
-    const Watts power = *in.device_power + in.host_power_per_device;
-    out.energy = Joules(
-        formula::Energy(devices, power.value(), out.elapsed.value(), in.power_usage_effectiveness));
-  }
-  return out;
-}
-
-TimeEstimate TimeEstimateIn(const SecondsInterval& duration, TimeInput input) {
-  const double devices = static_cast<double>(input.device_count);
-  input.rate = FlopsPerSecond(input.flops.value() / (duration.expected.value() * devices));
-  TimeEstimate out = TimeEstimateOf(input);
-  SetDuration(duration, input.elapsed_per_second, out);
-  return out;
-}
-
-void CheckLimits(const EconomicsSpec& economics, TimeEstimate& out) {
-  const Interval<double> elapsed = {out.elapsed_low.value(), out.elapsed.value(),
-                                    out.elapsed_high.value()};
-  if (economics.seconds_to_deadline.has_value()) {
-    out.deadline = CheckOf(elapsed, *economics.seconds_to_deadline);
-  }
-  if (economics.budget_usd.has_value() && out.cost.has_value()) {
-    const double cost = out.cost->value();
-    const double rate = cost / elapsed.expected;
-    out.budget = CheckOf({elapsed.low * rate, cost, elapsed.high * rate}, *economics.budget_usd);
-  }
 }
 
 }  // namespace sextant

@@ -1,5 +1,5 @@
-// The run around its steps: checkpoints, failures, data, limits, what to report progress against;
-// and its time, money and energy.
+// The run around its steps: checkpoints, failures and the time that they add, data, limits, what to
+// report progress against; and its time, money and energy.
 #ifndef SEXTANT_ENGINE_RUN_WHOLE_RUN_H_
 #define SEXTANT_ENGINE_RUN_WHOLE_RUN_H_
 
@@ -12,7 +12,6 @@
 #include "absl/types/optional.h"
 #include "engine/base/units.h"
 #include "engine/memory/model_state.h"
-#include "engine/run/interruptions.h"
 #include "engine/run/resolve.h"
 #include "engine/run/run_spec.h"
 #include "engine/run/run_steps.h"
@@ -20,6 +19,58 @@
 #include "engine/tensor/data_type.h"
 
 namespace sextant {
+
+// The checkpoint that resumes a run.
+struct CheckpointPlan : SavedState {
+  absl::optional<Seconds> write = {};           // absent: no rate is given
+  absl::optional<Seconds> young_interval = {};  // absent without failures, like the next
+  absl::optional<Seconds> daly_interval = {};
+  absl::optional<int64_t> count = {};       // in the expected run; absent where none is written
+  Bytes resume_read = Bytes(0);             // by all devices together
+  Bytes resume_read_per_device = Bytes(0);  // by the one that reads the most
+  absl::optional<Seconds> resume = {};      // absent: no rate is given
+};
+
+// The training between two checkpoints that loses the least time, to first order, where training
+// stands still for `stall` at each and fails once in `between_failures` on average:
+// formula::YoungInterval().
+Seconds YoungInterval(Seconds stall, Seconds between_failures);
+
+// The same to higher order: formula::DalyInterval(), or M where C >= 2 M.
+Seconds DalyInterval(Seconds stall, Seconds between_failures);
+
+// The interruptions of a run. Seconds are those of its clock.
+struct Interruptions {
+  absl::optional<Seconds> between_failures = {};  // absent: it never fails
+  absl::optional<Seconds> interval = {};          // of work; absent: no checkpoints
+  Seconds write = {};                             // until a checkpoint can be used
+  Seconds stall = {};                             // of that, in which training stands still
+  Seconds restart = {};                           // reading included
+  double stall_ratio = 0;                         // other seconds for each second of steps
+};
+
+// The seconds that a second of steps takes.
+struct ElapsedShares {
+  double steps = 1;
+  double stalls = 0;
+  double checkpoints = 0;
+  double failures = 0;
+
+  double all() const { return steps + stalls + checkpoints + failures; }
+};
+
+// Work of t and a checkpoint's stall c have to pass without a failure, else they are done again
+// after a restart; failures of mean distance M are exponential, and may hit a restart, too:
+//   elapsed = M e^(r / M) (e^((t + c) / M) - 1) / t    for each second of work
+// where r is the restart and what a checkpoint still takes after its stall, until which the one
+// before it counts. Derivation: docs/plan.md, "The whole run"; Daly 2006, section 4. Infinite where
+// the numbers are too large.
+ElapsedShares ElapsedPerSecond(const Interruptions& interruptions);
+
+// The standard deviation of the time that failures add to a run that takes `elapsed` in all: their
+// number has a Poisson distribution, each loses a part of an interval, uniformly.
+// Derivation: docs/plan.md, "The whole run".
+Seconds DeviationOfFailures(const Interruptions& interruptions, Seconds elapsed);
 
 // The utilisation of the textbook estimate where the request gives none.
 //
@@ -38,24 +89,6 @@ absl::string_view EstimateKindName(EstimateKind kind);
 
 // Where an estimate's MFU comes from.
 enum class MfuBasis { kFullPeak, kRequest, kAssumed, kMeasuredRate, kPredicted };
-
-struct TimeInput {
-  EstimateKind kind = EstimateKind::kLowerBound;
-  MfuBasis mfu_basis = MfuBasis::kFullPeak;
-  Flops flops;
-  FlopsPerSecond rate;                           // of one device: peak or measured
-  double utilisation = 1;                        // of that rate
-  absl::optional<FlopsPerSecond> peak = {};      // absent: mfu is not known
-  absl::optional<FlopsPerSecond> measured = {};  // absent: measured_fraction is not known
-  int64_t device_count = 1;
-  int64_t token_count = 1;
-  absl::optional<double> hardware_ratio = {};  // hardware FLOPs per model FLOP
-  absl::optional<double> device_hour_price_usd = {};
-  absl::optional<Watts> device_power = {};  // absent: energy is not known
-  Watts host_power_per_device;
-  double power_usage_effectiveness = 1;
-  double elapsed_per_second = 1;  // of steps: ElapsedShares::all()
-};
 
 // An estimate against its limit.
 struct LimitCheck {
@@ -141,16 +174,6 @@ absl::optional<double> CheckpointWriteRate(const RunSpec& run);
 // The wall-clock limit within which nine in ten runs of `estimate` end, in whole minutes: its high
 // end, and that of the time that failures take, independent of it. Absent where it has no interval.
 absl::optional<Seconds> RecommendedTimeLimit(const WholeRun& whole, const TimeEstimate& estimate);
-
-// The estimate at the rate of `input`, by the formulas of formula.h; MFU and measured_fraction are
-// utilisation x rate over the peak and over the measured rate.
-TimeEstimate TimeEstimateOf(const TimeInput& input);
-
-// An estimate at `input` of a run that takes `duration`, which its rate comes from.
-TimeEstimate TimeEstimateIn(const SecondsInterval& duration, TimeInput input);
-
-// Sets the checks of `out` against the limits of `economics`.
-void CheckLimits(const EconomicsSpec& economics, TimeEstimate& out);
 
 }  // namespace sextant
 

@@ -8,7 +8,7 @@
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
 #include "engine/hardware/device_model.h"
-#include "engine/run/device_selection.h"
+#include "engine/hardware/device_selection.h"
 #include "sextant/v1/device_selector.pb.h"
 
 namespace sextant::server {

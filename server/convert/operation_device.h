@@ -6,7 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/field_violation.h"
 #include "engine/operation/analysis.h"
-#include "engine/run/operation_rates.h"
+#include "engine/time/operation_rates.h"
 #include "server/convert/device_resolver.h"
 #include "server/convert/enum_pair.h"
 #include "server/convert/notes.h"

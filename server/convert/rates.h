@@ -4,8 +4,8 @@
 
 #include "absl/strings/string_view.h"
 #include "engine/base/field_violation.h"
+#include "engine/hardware/device_selection.h"
 #include "engine/hardware/rates.h"
-#include "engine/run/device_selection.h"
 #include "engine/run/run_spec.h"
 #include "server/convert/notes.h"
 #include "sextant/v1/plan.pb.h"

@@ -3,9 +3,9 @@
 #define SEXTANT_SERVER_CONVERT_WHOLE_RUN_H_
 
 #include "engine/base/field_violation.h"
-#include "engine/run/interruptions.h"
 #include "engine/run/plan.h"
 #include "engine/run/run_spec.h"
+#include "engine/run/whole_run.h"
 #include "sextant/v1/cluster.pb.h"
 #include "sextant/v1/whole_run.pb.h"
 

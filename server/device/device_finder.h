@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
-#include "engine/run/device_selection.h"
+#include "engine/hardware/device_selection.h"
 #include "server/convert/device_resolver.h"
 #include "server/store/calibration_snapshot.h"
 #include "server/store/supplied_calibrations.h"

@@ -21,7 +21,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/hardware/device_model.h"
-#include "engine/run/device_selection.h"
+#include "engine/hardware/device_selection.h"
 #include "server/base/periodic.h"
 #include "server/call/worker_pool.h"
 #include "server/fleet/prometheus_api.h"

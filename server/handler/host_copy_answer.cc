@@ -8,7 +8,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/hardware/host_link.h"
 #include "engine/hardware/links/node_type.h"
-#include "engine/run/rate_requirement.h"
+#include "engine/time/rate_requirement.h"
 
 namespace sextant::server {
 namespace {

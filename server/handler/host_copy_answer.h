@@ -8,7 +8,7 @@
 #include "engine/base/field_violation.h"
 #include "engine/hardware/rates.h"
 #include "engine/operation/operation.h"
-#include "engine/run/operation_rates.h"
+#include "engine/time/operation_rates.h"
 #include "sextant/v1/accounting_service.pb.h"
 
 namespace sextant::server {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
-#include "engine/run/device_selection.h"
+#include "engine/hardware/device_selection.h"
 #include "server/convert/enums.h"
 #include "server/convert/message_fields.h"
 #include "server/store/device_names.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
-#include "engine/run/device_selection.h"
+#include "engine/hardware/device_selection.h"
 #include "engine/run/run_spec.h"
 #include "server/convert/calibration.h"
 #include "server/convert/enums.h"

@@ -1,11 +1,11 @@
-#include "engine/run/interruptions.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
+
+#include "engine/run/whole_run.h"
 
 namespace sextant {
 namespace {

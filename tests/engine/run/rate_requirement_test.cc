@@ -7,8 +7,8 @@
 #include <string>
 
 #include "engine/base/reason.h"
-#include "engine/run/operation_rates.h"
 #include "engine/run/plan.h"
+#include "engine/time/operation_rates.h"
 #include "tests/engine/run/measured_runs.h"
 #include "tests/support/note_matchers.h"
 #include "tests/support/precondition_matchers.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/strings/strip.h"
-#include "engine/run/derivation.h"
 #include "engine/run/plan.h"
+#include "engine/run/planned_run.h"
 #include "engine/run/step_predictor.h"
 #include "tests/engine/run/h100_runs.h"
 #include "tests/engine/run/measured_runs.h"

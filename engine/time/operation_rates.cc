@@ -1,4 +1,4 @@
-#include "engine/run/operation_rates.h"
+#include "engine/time/operation_rates.h"
 
 #include <string>
 #include <utility>
@@ -10,7 +10,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/rates.h"
-#include "engine/run/rate_requirement.h"
+#include "engine/time/rate_requirement.h"
 
 namespace sextant {
 namespace {

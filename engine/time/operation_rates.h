@@ -1,6 +1,6 @@
 // The rates of the device that an operation runs on.
-#ifndef SEXTANT_ENGINE_RUN_OPERATION_RATES_H_
-#define SEXTANT_ENGINE_RUN_OPERATION_RATES_H_
+#ifndef SEXTANT_ENGINE_TIME_OPERATION_RATES_H_
+#define SEXTANT_ENGINE_TIME_OPERATION_RATES_H_
 
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@
 #include "engine/base/note.h"
 #include "engine/hardware/rates.h"
 #include "engine/operation/roofline.h"
-#include "engine/run/rate_requirement.h"
+#include "engine/time/rate_requirement.h"
 
 namespace sextant {
 
@@ -43,4 +43,4 @@ absl::StatusOr<OperationRates> RatesFor(const OperationDevice& device, DataType 
 
 }  // namespace sextant
 
-#endif  // SEXTANT_ENGINE_RUN_OPERATION_RATES_H_
+#endif  // SEXTANT_ENGINE_TIME_OPERATION_RATES_H_

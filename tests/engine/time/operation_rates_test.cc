@@ -1,4 +1,4 @@
-#include "engine/run/operation_rates.h"
+#include "engine/time/operation_rates.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "engine/run/device_selection.h"
+#include "engine/hardware/device_selection.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "engine/run/rate_requirement.h"
+#include "engine/time/rate_requirement.h"
 
 #include <algorithm>
 #include <utility>
@@ -17,6 +17,8 @@ namespace {
 
 // The clock difference between two hosts that an age tolerates.
 constexpr double kClockSlackSeconds = 60;
+
+constexpr double kMaxAgeSeconds = 315'576'000'000;  // the limit of google.protobuf.Duration
 
 // Returns " (it has: fp32): set training.precision.compute_data_type to one that it has", naming
 // the measured types that can compute.
@@ -108,12 +110,11 @@ void MissingRates::AddOwn(absl::string_view calibrations) {
 }
 
 // A run's times use the measured rate where there is one, else the peak.
-void CheckSource(const RunSpec& run, const RunDevices& devices, MissingRates& missing) {
-  if (!run.rate_requirement.minimum_source.has_value()) return;
-  if (!missing.IsTooWeak(devices.matmul_source())) return;
-  const RateSource minimum = *run.rate_requirement.minimum_source;
-  const absl::string_view name = devices.device_name;
-  if (!run.cluster.device.devices.empty()) {
+void CheckSource(const RunRates& run, MissingRates& missing) {
+  if (!missing.IsTooWeak(run.matmul_source)) return;
+  const RateSource minimum = *run.requirement.minimum_source;
+  const absl::string_view name = run.device_name;
+  if (!run.devices.devices.empty()) {
     missing.AddOwn("cluster.device.calibrations");
   } else if (minimum == RateSource::kDatasheet) {
     missing.Add(
@@ -186,13 +187,26 @@ std::string NotInTypeText(const DeviceCalibration& calibration, DataType type,
                       DataTypeName(type), OtherTypes(calibration, type_field), " measure it again");
 }
 
-absl::Status CheckRates(const RunSpec& run, DataType type, const RunDevices& devices) {
-  const DeviceSelection& selection = run.cluster.device;
-  MissingRates missing(selection, run.rate_requirement, "rate_requirement");
+void CheckRequirement(const RateRequirement& requirement, absl::string_view path,
+                      FieldViolations& violations) {
+  if (requirement.minimum_source == RateSource::kRequest) {
+    violations.Add(
+        FieldPath(path, "minimum_source"),
+        "can't be RATE_SOURCE_REQUEST, which is not a measurement: write MEASURED_SUPPLIED, "
+        "MEASURED_DEVICE, MEASURED_MODEL, REFERENCE or DATASHEET, or leave it out for any");
+  }
+  if (!requirement.maximum_age_seconds.has_value()) return;
+  violations.RequireRange(path, "maximum_age", *requirement.maximum_age_seconds,
+                          {.low = 0, .high = kMaxAgeSeconds, .above_low = true});
+}
+
+absl::Status CheckRates(const RunRates& run) {
+  const DeviceSelection& selection = run.devices;
+  MissingRates missing(selection, run.requirement, "rate_requirement");
   const auto check_type = [&](const DeviceCalibration& calibration) {
-    if (calibration.MatmulIn(type) != nullptr) return;
+    if (calibration.MatmulIn(run.type) != nullptr) return;
     missing.Add(calibration.uuid,
-                NotInTypeText(calibration, type, "training.precision.compute_data_type"));
+                NotInTypeText(calibration, run.type, "training.precision.compute_data_type"));
   };
   for (const NamedDevice& device : selection.devices) {
     auto text = UnmeasuredText(device, "plan by cluster.device.accelerator");
@@ -205,9 +219,9 @@ absl::Status CheckRates(const RunSpec& run, DataType type, const RunDevices& dev
   for (const auto& model : selection.calibrations) check_type(model->calibration());
   if (selection.fleet.has_value()) {
     for (const auto& model : selection.fleet->models) check_type(model->calibration());
-    missing.AddFleetAge(devices.device_name);
+    missing.AddFleetAge(run.device_name);
   }
-  CheckSource(run, devices, missing);
+  CheckSource(run, missing);
   return missing.ToStatus();
 }
 

@@ -1,6 +1,6 @@
 // The devices that a request is about, as in sextant.v1.DeviceSelector.
-#ifndef SEXTANT_ENGINE_RUN_DEVICE_SELECTION_H_
-#define SEXTANT_ENGINE_RUN_DEVICE_SELECTION_H_
+#ifndef SEXTANT_ENGINE_HARDWARE_DEVICE_SELECTION_H_
+#define SEXTANT_ENGINE_HARDWARE_DEVICE_SELECTION_H_
 
 #include <cstddef>
 #include <memory>
@@ -135,4 +135,4 @@ absl::Status CheckMeasured(const DeviceSelection& selection, absl::string_view i
 
 }  // namespace sextant
 
-#endif  // SEXTANT_ENGINE_RUN_DEVICE_SELECTION_H_
+#endif  // SEXTANT_ENGINE_HARDWARE_DEVICE_SELECTION_H_
