@@ -10,12 +10,34 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gpu_probe/host/host_context.h"
-#include "gpu_probe/host/memory_pass_kernels.h"
 #include "gpu_probe/host/random_data.h"
+#include "gpu_probe/host/simd.h"
 #include "gpu_probe/point.h"
+#include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/probe.pb.h"
 
 namespace sextant::probe {
+
+using MemoryPassOperation = v1::StreamMeasurement::Operation;
+
+// The arrays of one pass. An operation uses those of its formula (calibration.proto), but its
+// output is always in `c`.
+struct MemoryPassSpan {
+  const double* a = nullptr;
+  const double* b = nullptr;
+  double* c = nullptr;
+  int64_t count = 0;
+  double scalar = 0;
+  // True where stores bypass the caches, so that no line is read before it is written. `c` must
+  // then be a multiple of 16 bytes.
+  bool past_caches = false;
+};
+
+// One pass. Returns READ's sum; 0 for the others.
+using MemoryPassKernel = double (*)(MemoryPassOperation operation, const MemoryPassSpan& span);
+
+// The kernel for a level of this processor.
+MemoryPassKernel MemoryPassKernelOf(SimdLevel level);
 
 // Copies of arrays that fit into caches (none in QUICK), then all operations on arrays that exceed
 // all caches (QUICK: the copy). The latter are left out, with a note, where memory is too small.

@@ -1,10 +1,12 @@
-// The plan of one PlanRunRequest, which is a call of its own or a part of one.
+// The plan of one PlanRunRequest, which is a call of its own or a part of one, and
+// its search for a layout on several threads.
 #ifndef SEXTANT_SERVER_HANDLER_PLAN_ANSWER_H_
 #define SEXTANT_SERVER_HANDLER_PLAN_ANSWER_H_
 
 #include <functional>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/call_work.h"
@@ -18,6 +20,17 @@
 #include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::server {
+
+// Searches the layouts of `run`, here and on those of `workers` that are free; whoever searches
+// asks `end`, which is called on several threads, as CallWork does. Waits for nobody who has not
+// begun: a full pool makes it slower, never stuck. The outcome depends on `run` alone. `watch`,
+// which may be null, is called on one thread at a time.
+//
+// Errors: SearchLayouts()'s.
+absl::StatusOr<SearchOutcome> SearchOnWorkers(const RunSpec& run, FieldViolations found,
+                                              WorkerPool& workers,
+                                              absl::FunctionRef<absl::Status()> end,
+                                              const SearchWatch& watch);
 
 // Counts a plan as in flight while it lives, on any thread.
 class InFlight {

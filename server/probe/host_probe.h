@@ -5,20 +5,56 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "server/metrics/probe_metrics.h"
-#include "server/probe/device_list.h"
 #include "server/probe/probe_process.h"
 #include "server/probe/probe_recorder.h"
 #include "server/probe/probe_schedule.h"
 #include "server/probe/probe_spec.h"
 #include "server/store/calibration_store.h"
+#include "sextant/v1/device.pb.h"
 #include "sextant/v1/hardware_service.pb.h"
 
 namespace sextant::server {
+
+// Returns the devices that `program --list` writes.
+//
+// Errors: RunProbe()'s.
+absl::StatusOr<std::vector<v1::Device>> ListDevices(const std::string& program,
+                                                    const Cancellation& cancellation);
+
+// Returns "ok" where a GPU is among `devices`, which `program` listed; otherwise the probe's word
+// for why there is none, "" where it gives no word.
+std::string GpuState(const std::vector<v1::Device>& devices, const std::string& program,
+                     const Cancellation& cancellation);
+
+// Thread-safe. Lists once; after a failure, again on the next request.
+class DeviceList {
+ public:
+  using Lister = std::function<absl::StatusOr<std::vector<v1::Device>>(const Cancellation&)>;
+
+  // `worker` and `store` outlive it; `list` runs on the worker's thread.
+  DeviceList(Lister list, ProbeWorker& worker, CalibrationStore& store);
+
+  // Calls `done` once: with OK when the devices are in the store's snapshot (at once where they are
+  // already, else on the worker's thread), or with the error of listing them.
+  void WhenListed(std::function<void(const absl::Status&)> done);
+
+ private:
+  void List(const Cancellation& cancellation);
+
+  const Lister list_;
+  ProbeWorker& worker_;
+  CalibrationStore& store_;
+  std::mutex mutex_;
+  bool listed_ = false;
+  std::vector<std::function<void(const absl::Status&)>> waiting_;  // none: nobody lists
+};
 
 // A call's request to measure. The callbacks run on any thread.
 struct ProbeJob {

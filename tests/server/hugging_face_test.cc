@@ -20,7 +20,7 @@
 #include "engine/model/architecture/model_weights.h"
 #include "engine/model/config/families.h"
 #include "engine/model/presets/presets.h"
-#include "server/convert/config_text.h"
+#include "server/convert/model_spec.h"
 #include "tests/golden/golden_files.h"
 #include "tests/server/test_server.h"
 #include "tests/server/wire_values.h"

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "engine/model/architecture/count_weights.h"
-#include "server/convert/config_text.h"
+#include "server/convert/model_spec.h"
 #include "tests/golden/golden_files.h"
 #include "tests/support/status_matchers.h"
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "server/listen/http2_frames.h"
 
 namespace sextant::server {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "server/call/status.h"
-#include "server/handler/search_answer.h"
+#include "server/handler/plan_answer.h"
 #include "tests/engine/search/searched.h"
 #include "tests/support/status_matchers.h"
 

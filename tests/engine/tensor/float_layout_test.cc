@@ -1,5 +1,3 @@
-#include "engine/tensor/float_layout.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "engine/tensor/number_format.h"
 #include "tests/engine/tensor/float_tables.h"
 
 namespace sextant {

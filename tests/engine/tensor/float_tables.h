@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/tensor/float_layout.h"
+#include "engine/tensor/number_format.h"
 
 namespace sextant {
 

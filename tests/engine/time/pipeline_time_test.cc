@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/time/pipeline_interleaved.h"
 #include "engine/time/pipeline_simulation.h"
 #include "tests/engine/memory/schedule/simulation.h"
 

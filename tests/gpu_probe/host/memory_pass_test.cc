@@ -9,7 +9,6 @@
 #include <memory>
 #include <vector>
 
-#include "gpu_probe/host/memory_pass_kernels.h"
 #include "gpu_probe/points/memory.h"
 #include "tests/gpu_probe/host/test_host.h"
 
