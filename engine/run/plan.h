@@ -30,8 +30,8 @@ struct TimeInput {
   double elapsed_per_second = 1;  // of steps: ElapsedShares::all()
 };
 
-// The estimate at the rate of `input`, by the formulas of formula.h; MFU and measured_fraction are
-// utilisation x rate over the peak and over the measured rate.
+// The estimate at the rate of `input`, by the formulas of whole_run.h; MFU and measured_fraction
+// are utilisation x rate over the peak and over the measured rate.
 TimeEstimate TimeEstimateOf(const TimeInput& input);
 
 // An estimate at `input` of a run that takes `duration`, which its rate comes from.

@@ -24,8 +24,8 @@ absl::string_view SourceOf(MfuBasis basis) {
 }
 
 // The derivation of a plan's times, money and energy, with the formulas by which it computes them:
-// one method for each part of a plan. Term::Is() takes the plan's figure where that is exact, or has
-// its factors in another order.
+// one method for each part of a plan. Term::Is() takes the plan's figure where that is exact, or
+// has its factors in another order.
 class TimeDerivation : private DerivationSteps {
  public:
   TimeDerivation(const RunSpec& run, const Plan& plan)

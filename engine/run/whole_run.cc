@@ -9,7 +9,6 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/state/state_rules.h"
-#include "engine/run/formula.h"
 #include "engine/run/memory_estimate.h"
 #include "engine/tensor/storage.h"
 #include "engine/time/exchange_pricer.h"

@@ -1,9 +1,6 @@
-// The formulas of a plan's numbers, and what shows them.
-//
-// Each formula is a template and written once. With doubles it is the arithmetic of the plan; with
-// Terms it is the same arithmetic and its text, so that a derivation evaluates what it shows.
-#ifndef SEXTANT_ENGINE_RUN_FORMULA_H_
-#define SEXTANT_ENGINE_RUN_FORMULA_H_
+// Numbers that show how they are computed, and the steps of a derivation that they make.
+#ifndef SEXTANT_ENGINE_BASE_TERM_H_
+#define SEXTANT_ENGINE_BASE_TERM_H_
 
 #include <cmath>
 #include <cstdint>
@@ -116,55 +113,6 @@ class DerivationSteps {
   std::string source_;
 };
 
-namespace formula {
-
-using std::exp;
-using std::expm1;
-using std::floor;
-using std::sqrt;
-
-// Times, money and energy of a run. The duration is the definition of model FLOPs utilisation,
-// solved for the time: Chowdhery et al. 2022 (arXiv 2204.02311) appendix B. Devices draw their
-// power and cost their price all the time. Derivation: docs/plan.md, "Times of a run".
-auto Duration(auto flops, auto devices, auto rate, auto utilisation) {
-  return flops / (devices * rate * utilisation);
-}
-auto Hfu(auto mfu, auto hardware_ratio) { return mfu * hardware_ratio; }
-auto Elapsed(auto duration, auto elapsed_per_second) { return duration * elapsed_per_second; }
-auto DeviceHours(auto devices, auto elapsed) { return devices * elapsed / kSecondsPerHour; }
-auto TokensPerSecond(auto tokens, auto duration) { return tokens / duration; }
-auto Cost(auto device_hours, auto price) { return device_hours * price; }
-// `power` is a device's and its host's.
-auto Energy(auto devices, auto power, auto elapsed, auto usage_effectiveness) {
-  return devices * power * elapsed * usage_effectiveness;
-}
-auto Margin(auto limit, auto expected) { return limit - expected; }
-
-// Failures and checkpoints. C: the stall of a checkpoint; M: the mean time between failures; t: the
-// interval of work between checkpoints; r: from a failure until work goes on.
-auto BetweenFailures(auto failures_per_device_hour, auto devices) {
-  return kSecondsPerHour / (failures_per_device_hour * devices);
-}
-// Source: Young 1974, Communications of the ACM 17 (9), page 530.
-auto YoungInterval(auto c, auto m) { return sqrt(2.0 * c * m); }
-// `ratio` is C / 2M, below 1. Source: Daly 2006, Future Generation Computer Systems 22, page 303,
-// equation 37; from memory, and checked against the least of ElapsedPerSecond() by test.
-auto DalyInterval(auto c, auto m, auto ratio) {
-  return YoungInterval(c, m) * (1.0 + sqrt(ratio) / 3.0 + ratio / 9.0) - c;
-}
-// `work` is the seconds of a second of steps, stalls included. Derivation of both: docs/plan.md,
-// "The whole run".
-auto CheckpointShare(auto work, auto c, auto t) { return work * c / t; }
-// Without the sum's first terms, which cancel out.
-auto FailedShare(auto m, auto r, auto t, auto c) {
-  return m * (exp(r / m) * expm1((t + c) / m)) / t - 1.0 - c / t;
-}
-auto FailureCount(auto elapsed, auto m) { return elapsed / m; }
-auto CheckpointCount(auto duration, auto stall_ratio, auto t) {
-  return floor(duration * (1.0 + stall_ratio) / t);
-}
-
-}  // namespace formula
 }  // namespace sextant
 
-#endif  // SEXTANT_ENGINE_RUN_FORMULA_H_
+#endif  // SEXTANT_ENGINE_BASE_TERM_H_

@@ -1,4 +1,4 @@
-#include "engine/run/formula.h"
+#include "engine/base/term.h"
 
 #include <utility>
 
