@@ -244,7 +244,7 @@ TEST(CheckArchitecture, RefusesNonsenseOfStacks) {
                });
 }
 
-// Of two layers, the second may use the first's choice.
+// The second of two layers may use the first's choice.
 TEST(CheckArchitecture, RefusesIndexersSharedBeforeTheyAreThere) {
   ArchitectureSpec spec = SmallDecoder();
   spec.layer_kinds[0].attention = Heads(4, 4, 2);
