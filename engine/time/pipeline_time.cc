@@ -20,7 +20,7 @@
 namespace sextant {
 namespace {
 
-// Of Ticks: about 100 us.
+// Ticks takes about 100 us for them.
 constexpr int64_t kMaxPasses = 20'000;
 
 // Passes in one direction: each chunk in turn runs as many micro-batches as there are stages.

@@ -9,10 +9,11 @@
 #include "absl/strings/str_join.h"
 #include "proto/matmul_kind.h"
 #include "proto/stable_points.h"
-#include "proto/text/calibration_sections.h"
 #include "proto/text/device_text.h"
 #include "proto/text/enum_names.h"
 #include "proto/text/format.h"
+#include "proto/text/kernel_sections.h"
+#include "proto/text/matmul_sections.h"
 #include "proto/text/table.h"
 
 namespace sextant::text {

@@ -1,14 +1,16 @@
 // One RPC under way: its start, its counted and logged end; and the steps of every unary handler
-// around its answer.
+// around its answer, of which the first counts what its request decodes to.
 #ifndef SEXTANT_SERVER_CALL_CALL_H_
 #define SEXTANT_SERVER_CALL_CALL_H_
 
 #include <google/protobuf/arena.h>
+#include <google/protobuf/descriptor.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/byte_buffer.h>
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,12 +19,27 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/version.h"
-#include "server/call/element_count.h"
 #include "server/call/service.h"
 #include "server/call/transport.h"
 #include "server/call/worker_pool.h"
 
 namespace sextant::server {
+
+// Requests up to this size are decoded without a look: they hold 8,192 elements at most.
+inline constexpr size_t kUncountedBytes = 16'384;
+
+// Messages, elements of lists and unknown fields of the largest request that is decoded. A message
+// of two bytes takes 100 bytes and more once decoded, so that a request of 1 MiB would take
+// hundreds.
+inline constexpr int64_t kMaxElements = 65'536;
+
+// The elements that `bytes`, a message of `type`, holds; those before the first fault where it is
+// none. Stops above `limit`.
+int64_t CountElements(const grpc::ByteBuffer& bytes, const google::protobuf::Descriptor& type,
+                      int64_t limit);
+
+// kInvalidArgument with reason FIELD_INVALID above kMaxElements.
+absl::Status CheckElements(const grpc::ByteBuffer& bytes, const google::protobuf::Descriptor& type);
 
 // The name of the caller, whatever proved it, empty where none is demanded, if it may call `method`
 // now: what is known before the request is read.

@@ -1,17 +1,33 @@
-// A call by the Connect protocol: from the HTTP exchange to the handler and back.
+// A call by the Connect protocol: from the HTTP exchange to the handler and back; and the envelopes
+// of a stream's messages.
 #ifndef SEXTANT_SERVER_CONNECT_CONNECT_CALL_H_
 #define SEXTANT_SERVER_CONNECT_CONNECT_CALL_H_
 
 #include <google/protobuf/descriptor.h>
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "server/call/service.h"
 #include "server/connect/connect_head.h"
 #include "server/connect/open_calls.h"
 #include "server/listen/http_exchange.h"
 
 namespace sextant::server {
+
+// Each message of a stream is in an envelope: a byte of flags, four of its length, the message.
+// Source: the Connect protocol, "Enveloped-Message" and "EndStreamResponse".
+enum class EnvelopeFlags : uint8_t { kMessage = 0, kEnd = 2 };
+
+std::string Enveloped(EnvelopeFlags flags, absl::string_view message);
+
+// The one message in `body`, a request to a method that takes one; `body` has to outlive it.
+//
+// Errors: kInvalidArgument with reason FIELD_INVALID.
+absl::StatusOr<absl::string_view> MessageIn(absl::string_view body);
 
 struct ConnectMethod {
   Method* method = nullptr;

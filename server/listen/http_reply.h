@@ -1,4 +1,4 @@
-// A request of a connection, and its answer.
+// A request of a connection, what is refused of it, and its answer.
 #ifndef SEXTANT_SERVER_LISTEN_HTTP_REPLY_H_
 #define SEXTANT_SERVER_LISTEN_HTTP_REPLY_H_
 
@@ -7,7 +7,9 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
@@ -16,6 +18,24 @@
 #include "server/listen/http_head.h"
 
 namespace sextant::server {
+
+// OK where no page but this server's own can have sent the request: its Origin, if it has one, is
+// this host's, and it does not come from another site.
+//
+// Errors: HttpFault::kForeign.
+absl::Status CheckOrigin(const HttpHead& head, bool is_encrypted);
+
+// OK where `host`, a header Host, is an IP literal, localhost or one of `names`, with any port. A
+// page whose name is bound to this server's address after it was loaded sends that name, and its
+// Origin is the same: an IP literal can't be rebound.
+//
+// Errors: HttpFault::kForeign naming --http_host.
+absl::Status CheckHost(absl::string_view host, const std::vector<std::string>& names);
+
+// OK where the body is sent as it is: a library that decompresses 291 kB of it may need a GiB.
+//
+// Errors: HttpFault::kEncoded.
+absl::Status CheckEncoding(const HttpHead& head);
 
 // The places of calls, which are fewer than the threads. Half of them are for hosts that have no
 // call under way, so that one host's calls never take all. Thread-safe.

@@ -9,7 +9,6 @@
 #include "engine/base/status_macros.h"
 #include "server/listen/http_connection.h"
 #include "server/listen/http_failure.h"
-#include "server/listen/http_guard.h"
 #include "server/listen/http_head.h"
 #include "server/listen/http_pages.h"
 #include "server/listen/http_reply.h"

@@ -20,7 +20,7 @@
 #include "absl/types/optional.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
-#include "server/call/element_count.h"
+#include "server/call/call.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/fuzzed_server.h"
 #include "tests/fuzz/message_mutator.h"

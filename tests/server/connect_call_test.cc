@@ -15,7 +15,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/reason.h"
-#include "server/connect/envelope.h"
 #include "tests/server/scripted_service.h"
 
 namespace sextant::server {

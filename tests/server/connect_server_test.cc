@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "server/connect/envelope.h"
+#include "server/connect/connect_call.h"
 #include "tests/server/test_server.h"
 #include "tests/server/wire_values.h"
 

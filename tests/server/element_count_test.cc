@@ -1,6 +1,4 @@
 // The elements of a message are counted before it is decoded, and too many are refused.
-#include "server/call/element_count.h"
-
 #include <gmock/gmock.h>
 #include <google/protobuf/message.h>
 #include <grpcpp/grpcpp.h>
@@ -9,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "server/call/call.h"
 #include "sextant/v1/accounting_service.pb.h"
 #include "tests/server/test_server.h"
 

@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/listen/http_failure.h"
-#include "server/listen/http_guard.h"
 #include "server/listen/http_gzip.h"
 #include "server/listen/http_head.h"
 #include "server/listen/http_reply.h"

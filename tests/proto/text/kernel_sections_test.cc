@@ -1,3 +1,5 @@
+#include "proto/text/kernel_sections.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,7 +8,6 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
-#include "proto/text/calibration_sections.h"
 #include "proto/text/calibration_text.h"
 #include "proto/text/format.h"
 #include "proto/text/table.h"

@@ -1,8 +1,9 @@
+#include "proto/text/matmul_sections.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "proto/matmul_kind.h"
-#include "proto/text/calibration_sections.h"
 #include "proto/text/calibration_text.h"
 #include "tests/proto/text/sample_calibration.h"
 #include "tests/support/matmul_kinds.h"

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "engine/hardware/kernels/least_squares.h"
+#include "engine/hardware/kernels/matmul_efficiency.h"
 #include "engine/hardware/kernels/term_fit.h"
 
 namespace sextant {

@@ -1,7 +1,7 @@
-// The sections of a calibration. Each starts with an empty line and its title, and is "" where the
-// calibration has no such measurement.
-#ifndef SEXTANT_PROTO_TEXT_CALIBRATION_SECTIONS_H_
-#define SEXTANT_PROTO_TEXT_CALIBRATION_SECTIONS_H_
+// The sections of a calibration about matrix multiplication. Each starts with an empty line and its
+// title, and is "" where the calibration has no such measurement.
+#ifndef SEXTANT_PROTO_TEXT_MATMUL_SECTIONS_H_
+#define SEXTANT_PROTO_TEXT_MATMUL_SECTIONS_H_
 
 #include <string>
 
@@ -35,21 +35,6 @@ std::string KernelSection(const v1::Calibration& calibration);
 // The rates of arithmetic in registers alone: the upper bound of the others.
 std::string RegisterSection(const v1::Calibration& calibration);
 
-// Plain passes over memory and over caches.
-std::string StreamSection(const v1::Calibration& calibration);
-
-// The ladder of multiply-adds an element, and the ridge.
-std::string ElementwiseSection(const v1::Calibration& calibration);
-
-std::string FusionSection(const v1::Calibration& calibration);
-std::string AttentionSection(const v1::Calibration& calibration);
-std::string ExpertsSection(const v1::Calibration& calibration);
-std::string CollectiveSection(const v1::Calibration& calibration);
-std::string HostCopySection(const v1::Calibration& calibration);
-
-// The time that it takes to start a kernel.
-std::string LaunchSection(const v1::Calibration& calibration);
-
 }  // namespace sextant::text
 
-#endif  // SEXTANT_PROTO_TEXT_CALIBRATION_SECTIONS_H_
+#endif  // SEXTANT_PROTO_TEXT_MATMUL_SECTIONS_H_
