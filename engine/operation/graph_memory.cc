@@ -1,6 +1,7 @@
 // The lifetime of each array of a training step.
+#include "engine/operation/graph_memory.h"
+
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -9,7 +10,6 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
-#include "engine/operation/graph_step.h"
 
 namespace sextant {
 namespace {

@@ -22,7 +22,7 @@ namespace sextant {
 
 inline constexpr size_t kNoIndex = ~size_t{0};
 
-// A tensor of the graph. Its row lacks gradients until Differentiate().
+// A tensor of the graph. Its row lacks gradients until Differentiation.
 struct GraphValue {
   GraphTensorRow row = {};
   StridedTensor layout = {};
@@ -36,7 +36,7 @@ struct GraphValue {
   bool is_parameter() const { return row.kind == GraphTensorKind::kParameter; }
 };
 
-// An operation of the graph. Its row lacks the backward pass until Differentiate().
+// An operation of the graph. Its row lacks the backward pass until Differentiation.
 struct GraphNode {
   GraphOperationRow row = {};
   // Arrays that are tensors of the graph have their types, and their shapes where the whole tensor
@@ -45,7 +45,7 @@ struct GraphNode {
   std::vector<size_t> operands = {};  // values of the kernels' operands; kNoIndex: the node's own
   size_t output = kNoIndex;           // the value
   size_t segment = kNoIndex;          // of GraphNodes::segments
-  OperandSet needed = 0;              // operands whose gradients Differentiate() makes
+  OperandSet needed = 0;              // operands whose gradients Differentiation makes
 };
 
 // A checkpointed run of nodes: first <= i < end.
@@ -61,7 +61,7 @@ inline constexpr int64_t kStepsAnOperation = 300;
 struct GraphNodes {
   std::vector<GraphValue> values = {};  // given tensors, then one per node
   std::vector<GraphNode> nodes = {};
-  std::vector<size_t> losses = {};  // values; empty where none are named, until Differentiate()
+  std::vector<size_t> losses = {};  // values; empty where none are named, until Differentiation
   std::vector<CheckpointedSegment> segments = {};
 };
 

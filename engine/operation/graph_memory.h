@@ -1,7 +1,6 @@
-// A training step over a graph: reverse accumulation, the optimizer's step after it, and the arrays
-// in memory meanwhile. Private to engine/operation.
-#ifndef SEXTANT_ENGINE_OPERATION_GRAPH_STEP_H_
-#define SEXTANT_ENGINE_OPERATION_GRAPH_STEP_H_
+// The arrays in memory during a training step over a graph. Private to engine/operation.
+#ifndef SEXTANT_ENGINE_OPERATION_GRAPH_MEMORY_H_
+#define SEXTANT_ENGINE_OPERATION_GRAPH_MEMORY_H_
 
 #include <cstddef>
 #include <string>
@@ -34,18 +33,6 @@ struct GraphGradients {
   std::vector<BackwardAction> actions = {};
 };
 
-// Completes the rows of `graph`, its losses, and of `totals` those of the backward pass and of
-// accumulation.
-//
-// A tensor has a gradient where it depends, through differentiable operands, on something whose
-// gradient is requested, and a loss depends on it. Each read of it makes one gradient; the second
-// and later ones are added to the first, at one FLOP per element.
-//
-// Errors: kInvalidArgument "losses[0]" where a named loss needs no gradient; "operations[3]" where
-// more than 9.2e18 bytes move.
-absl::StatusOr<GraphGradients> Differentiate(GraphNodes& graph, GraphTotals& totals,
-                                             CallWork& work);
-
 // An array that the optimizer keeps for one parameter.
 struct KeptState {
   size_t value = kNoIndex;
@@ -58,12 +45,6 @@ struct GraphUpdate {
   CostSum cost = {};
   std::vector<KeptState> kept = {};
 };
-
-// Covers the parameters that have a gradient. A parameter as wide as its state needs no separate
-// master weight.
-//
-// Errors: kInvalidArgument "tensors" where more than 9.2e18 bytes move.
-absl::StatusOr<GraphUpdate> UpdateOf(const GraphSpec& spec, const GraphNodes& graph);
 
 struct LifetimeRequest {
   const GraphNodes& graph;
@@ -86,4 +67,4 @@ absl::StatusOr<GraphMemory> MemoryOf(const LifetimeRequest& request);
 
 }  // namespace sextant
 
-#endif  // SEXTANT_ENGINE_OPERATION_GRAPH_STEP_H_
+#endif  // SEXTANT_ENGINE_OPERATION_GRAPH_MEMORY_H_
