@@ -119,11 +119,10 @@ void CheckTogether(const CountFlags& count) {
         "give the model in one way: a preset's name, a config.json, --architecture or "
         "--transformer");
   }
-  const bool counts_flops =
-      count.sections.conventions || count.sections.kaplan || count.request.has_step();
+  const bool counts_flops = count.sections.kaplan || count.request.has_step();
   if (counts_flops && count.request_file.empty() && count.request.step().sequences().empty()) {
     throw CLI::ValidationError(
-        "FLOPs depend on how long sequences are: with --conventions, --kaplan, --recompute and "
+        "FLOPs depend on how long sequences are: with --kaplan, --recompute and "
         "--expert-capacity-factor, give --sequence=LENGTH, e.g. --sequence=4096");
   }
 }

@@ -239,6 +239,8 @@ std::string CountText(const CountSections& sections, const v1::CountModelRespons
     absl::StrAppend(&out, ModelFlopsSection(response.flops(), HasTwoStacks(response)));
     if (sections.conventions) absl::StrAppend(&out, ConventionsSection(response.flops()));
     if (sections.kaplan) absl::StrAppend(&out, KaplanSection(response.flops()));
+  } else if (sections.conventions) {
+    absl::StrAppend(&out, "\nFLOPs depend on how long sequences are: add --sequence=LENGTH\n");
   }
   return absl::StrCat(out, StagesSection(response.stages()), TensorsSection(response.tensors()),
                       ArchitectureSection(response),

@@ -121,6 +121,18 @@ TEST(CountCommand, NamesTheFlagAtFault) {
   EXPECT_EQ(json.at("fieldViolations").at(0).at("description"), "see layers_per_chunk");
 }
 
+// Totals need no sequences.
+TEST(CountCommand, ListsPublishedTotalsAlone) {
+  v1::CountModelResponse response;
+  response.mutable_parameters()->set_total(10);
+  response.add_totals()->set_name("all");
+  response.add_totals()->set_name("main_model");
+  const std::string out = CountAnswer({"gpt2", "--conventions"}, response).out;
+  EXPECT_THAT(out, HasSubstr("Totals, as they may be published"));
+  EXPECT_THAT(out, HasSubstr("add --sequence=LENGTH"));
+  EXPECT_THAT(CountAnswer({"gpt2"}, response).out, ::testing::Not(HasSubstr("--sequence")));
+}
+
 TEST(CountCommand, ComparesWithTheIndexOfTheWeights) {
   const TemporaryFolder folder;
   std::ofstream(folder.path() + "/config.json") << "{}";
