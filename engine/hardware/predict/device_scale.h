@@ -37,11 +37,16 @@ struct DeviceScale {
   }
 };
 
+// Clocks under another power limit and cooling differ by a few percent beyond what the peaks say.
+// Assumed: published products of one chip, the H100 and H200, differ by 0.95 to 1.05.
+inline constexpr Widening kSameChip{.low = 0.93, .high = 1.08};
+
 // Ratios of times on a product to those on another one of its chip.
 struct SameChip {
   const Accelerator* published = nullptr;  // null: no other product of the chip
   double work_ratio = 1;                   // of arithmetic: the other's peak over its own
   double byte_ratio = 1;                   // of moving bytes: the other's bandwidth over its own
+  Widening doubt = kSameChip;
 
   explicit operator bool() const { return published != nullptr; }
   // `time` on the other product, `work_share` of which is arithmetic, as on this one.
@@ -50,10 +55,6 @@ struct SameChip {
 
 // The product of `accelerator`'s chip whose kernels are published, and ratios in `type`.
 SameChip SameChipOf(const Accelerator& accelerator, DataType type);
-
-// Clocks under another power limit and cooling differ by a few percent beyond what the peaks say.
-// Assumed: published products of one chip, the H100 and H200, differ by 0.95 to 1.05.
-inline constexpr Widening kSameChip{.low = 0.93, .high = 1.08};
 
 }  // namespace sextant
 

@@ -82,6 +82,20 @@ TEST(MatmulPredictor, OfTheSameChipTakesItsPublishedTimes) {
   }
 }
 
+// An H20's peak is 148 TFLOP/s to the H100's 989.4: a product that arithmetic binds takes 6.685
+// times as long, or as little as 0.8 of that, since the H100 reaches 0.8 of its own.
+TEST(MatmulPredictor, OfAnH20ScalesByThePeaks) {
+  const auto own = MatmulPredictor::OfAccelerator(Product("h20"), DataType::kBf16);
+  const auto other = MatmulPredictor::OfAccelerator(Product("h100-sxm"), DataType::kBf16);
+  ASSERT_TRUE(own.has_value() && other.has_value());
+  EXPECT_EQ(own->source().device, "h100-sxm");
+  const MatmulShape large = {16384, 16384, 16384};
+  const KernelTime time = own->Predict(large);
+  const KernelTime published = other->Predict(large);
+  EXPECT_NEAR(time.expected.value() / published.expected.value(), 989.4 / 148, 0.01);
+  EXPECT_LT(time.low.value(), 0.81 * time.expected.value());
+}
+
 TEST(MatmulPredictor, OfAnyOtherProductIsItsDatasheetTimesAPublishedShare) {
   const Accelerator& mi300x = Product("mi300x");
   const auto predictor = MatmulPredictor::OfAccelerator(mi300x, DataType::kBf16);
