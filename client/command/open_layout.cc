@@ -2,7 +2,6 @@
 
 #include <grpcpp/client_context.h>
 
-#include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>

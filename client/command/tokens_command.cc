@@ -1,8 +1,6 @@
 // `sextant tokens`: sizes token files, and says how fast they are read.
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "client/command/command.h"
 #include "client/command/run_client.h"

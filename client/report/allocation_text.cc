@@ -1,8 +1,5 @@
 #include "client/report/allocation_text.h"
 
-#include <utility>
-#include <vector>
-
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

@@ -1,7 +1,6 @@
 #include "client/report/lines.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"

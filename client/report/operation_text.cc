@@ -1,9 +1,5 @@
 #include "client/report/operation_text.h"
 
-#include <functional>
-#include <utility>
-#include <vector>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"

@@ -1,12 +1,8 @@
 #include "client/report/plan_text.h"
 
-#include <utility>
-#include <vector>
-
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "client/flags/plan_flags.h"
 #include "client/plot/charts.h"
 #include "client/report/lines.h"

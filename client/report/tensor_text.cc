@@ -1,4 +1,3 @@
-#include <cstdint>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -1,6 +1,5 @@
 #include "client/text/memory_stages.h"
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "absl/algorithm/container.h"

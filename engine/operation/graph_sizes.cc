@@ -1,6 +1,5 @@
 // The sizes of an operation, derived from the tensors that it reads.
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/operation/graph_nodes.h"

@@ -1,8 +1,5 @@
 #include "engine/run/plan_notes.h"
 
-#include <string>
-#include <vector>
-
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

@@ -1,6 +1,5 @@
 #include "engine/run/run_devices.h"
 
-#include <algorithm>
 #include <iterator>
 #include <string>
 #include <utility>

@@ -1,7 +1,6 @@
 #include "engine/run/run_spec.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "absl/strings/match.h"

@@ -1,10 +1,7 @@
 #include "engine/run/whole_run.h"
 
 #include <algorithm>
-#include <cmath>
-#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"

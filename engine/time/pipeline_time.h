@@ -14,20 +14,6 @@
 
 namespace sextant {
 
-// Seconds at two times of a send, which take little longer to find than one.
-using InterleavedTimes = std::array<double, 2>;
-
-// The time from the first pass to the last, both of the first stage, at each of `sends`: the result
-// of SimulatePipeline(), from all passes, without its queue and its lists. Absent if there are too
-// many passes: SimulatePipeline() skips repeats.
-//
-// In tick t stage i runs its (t - i)-th forward pass and its (t - w + i)-th backward pass, if there
-// are such; w = 2 (p - 1) + (v - 1) p is the first stage's warm-up. The order of each stage is
-// OrderOfStage()'s, and what a pass waits for ended in the tick before, or with the forward pass of
-// its own tick.
-absl::optional<InterleavedTimes> InterleavedSeconds(const PipelineInput& in,
-                                                    const InterleavedTimes& sends);
-
 // The time of one micro-batch on one chunk of a stage.
 struct ChunkTime {
   Seconds forward;
@@ -75,6 +61,20 @@ struct PipelineTime {
 // No cost grows with the number of micro-batches but with its logarithm, and nothing is allocated
 // for GPipe, for even stages or for 1F1B of up to 16 stages.
 PipelineTime TimeOfPipeline(const PipelineInput& in);
+
+// Seconds at two times of a send, which take little longer to find than one.
+using InterleavedTimes = std::array<double, 2>;
+
+// The time from the first pass to the last, both of the first stage, at each of `sends`: the result
+// of SimulatePipeline(), from all passes, without its queue and its lists. Absent if there are too
+// many passes: SimulatePipeline() skips repeats.
+//
+// In tick t stage i runs its (t - i)-th forward pass and its (t - w + i)-th backward pass, if there
+// are such; w = 2 (p - 1) + (v - 1) p is the first stage's warm-up. The order of each stage is
+// OrderOfStage()'s, and what a pass waits for ended in the tick before, or with the forward pass of
+// its own tick.
+absl::optional<InterleavedTimes> InterleavedSeconds(const PipelineInput& in,
+                                                    const InterleavedTimes& sends);
 
 }  // namespace sextant
 

@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/reason.h"
 #include "engine/base/status_macros.h"

@@ -1,12 +1,9 @@
 #include "gpu_probe/cuda/gpu_session.h"
 
-#include <algorithm>
 #include <new>
-#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
 #include "gpu_probe/cuda/cuda_fault.h"
 #include "gpu_probe/cuda/cuda_system.h"

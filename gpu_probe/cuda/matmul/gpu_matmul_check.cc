@@ -1,7 +1,6 @@
 #include "gpu_probe/cuda/matmul/gpu_matmul_check.h"
 
 #include <algorithm>
-#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
