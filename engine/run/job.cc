@@ -210,7 +210,7 @@ class JobBuilder {
       return;
     }
     job_.pipeline.micro_batch_count = *layout_.global_batch_size / unit.value();
-    CheckRounds(unit.value());
+    CheckMicroBatches(unit.value());
   }
 
   // Source: NVIDIA/Megatron-LM, megatron/core/model_parallel_config.py: deferral needs
@@ -230,14 +230,22 @@ class JobBuilder {
     }
   }
 
-  // Reports a global batch whose micro-batches don't fit the schedule, in the request's sequences.
-  // `unit` sequences are one micro-batch on all ranks.
-  void CheckRounds(int64_t unit) {
+  // Reports a global batch whose micro-batches are too many or don't fit the schedule, in the
+  // request's sequences. `unit` sequences are one micro-batch on all ranks.
+  void CheckMicroBatches(int64_t unit) {
     const int64_t stages = job_.layout.pipeline_parallel_size;
     const bool dual = job_.pipeline.schedule == PipelineSchedule::kDualPipe;
     const int64_t round = dual ? 2 : job_.layout.virtual_stage_count > 1 ? stages : 1;
     const int64_t least = dual ? 2 * stages : round;
     const int64_t count = job_.pipeline.micro_batch_count;
+    if (count > kMaxMicroBatches) {
+      violations_.Add(
+          "layout.global_batch_size",
+          absl::StrCat("is ", *layout_.global_batch_size, ", which makes ", count,
+                       " micro-batches of ", unit, " sequences on all ranks: write ",
+                       kMaxMicroBatches * unit, " or less, or a larger micro_batch_size"));
+      return;
+    }
     if (round < 1 || (count % round == 0 && count >= least)) return;
     const CheckedInt fitting = CheckedInt(std::max(CeilDivide(count, round) * round, least)) * unit;
     if (!fitting.ok()) return;

@@ -17,7 +17,11 @@ class PipelineCheck {
   bool RangesAreSound() {
     const int64_t count = pipeline_.micro_batch_count;
     if (count >= 1 && count <= kMaxMicroBatches) return true;
-    violations_.Require("layout", "global_batch_size", count, 1, kMaxMicroBatches);
+    violations_.AddOnce("layout.global_batch_size",
+                        absl::StrCat("makes ", count,
+                                     " micro-batches a step on each data parallel "
+                                     "rank: must make 1 to ",
+                                     kMaxMicroBatches));
     return false;
   }
 

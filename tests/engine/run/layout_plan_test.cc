@@ -224,6 +224,17 @@ TEST(LayoutPlan, SaysWhichGlobalBatchWillDo) {
   EXPECT_THAT(PlanRun(run), IsOk());
 }
 
+// One sequence on each of two data parallel ranks is a micro-batch.
+TEST(LayoutPlan, SaysHowManyMicroBatchesAreTooMany) {
+  RunSpec run = Tp8Pp4();
+  run.layout->global_batch_size = 4'000'000'002;
+  const absl::Status status = PlanRun(run).status();
+  EXPECT_THAT(status, NamesFields(ElementsAre("layout.global_batch_size")));
+  EXPECT_THAT(status, HasViolation("layout.global_batch_size",
+                                   HasSubstr("is 4000000002, which makes 2000000001 micro-batches "
+                                             "of 2 sequences on all ranks: write 2000000000")));
+}
+
 // Under DualPipe a stage holds as much as its opposite.
 TEST(LayoutPlan, ThePeakIsOfTheFirstStageThatHoldsAsMuch) {
   RunSpec run = Tp8Pp4();
