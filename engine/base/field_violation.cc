@@ -37,7 +37,11 @@ void FieldViolations::Add(absl::string_view field, absl::string_view description
 }
 
 void FieldViolations::AddOnce(absl::string_view field, absl::string_view description) {
-  Add(field, Mentions(field) ? "" : description);
+  if (Mentions(field)) {
+    ++left_out_;
+  } else {
+    Add(field, description);
+  }
 }
 
 void FieldViolations::AddAll(const absl::Status& status) {
@@ -45,12 +49,16 @@ void FieldViolations::AddAll(const absl::Status& status) {
 }
 
 void FieldViolations::AddBelow(absl::string_view path, const FieldViolations& others) {
-  const std::vector<FieldViolation> before = others.empty() ? std::vector<FieldViolation>() : all();
+  const size_t before = violations_.size();
   for (const FieldViolation& v : others.all()) {
     const std::string field = FieldPath(path, v.field);
-    const bool known = std::any_of(before.begin(), before.end(),
-                                   [&](const FieldViolation& each) { return each.field == field; });
-    Add(field, known ? "" : v.description);
+    const auto end = violations_.begin() + static_cast<std::ptrdiff_t>(before);
+    if (std::any_of(violations_.begin(), end,
+                    [&](const FieldViolation& each) { return each.field == field; })) {
+      ++left_out_;
+    } else {
+      Add(field, v.description);
+    }
   }
 }
 
@@ -94,7 +102,6 @@ absl::Status FieldViolations::ToStatus() const {
   std::string message;
   std::string payload;
   for (const FieldViolation& v : violations_) {
-    if (v.description.empty()) continue;  // said of its field before
     if (!message.empty()) message += "; ";
     absl::StrAppend(&message, v.field, ": ", v.description);
     absl::StrAppend(&payload, v.field, "\n", v.description, "\n");

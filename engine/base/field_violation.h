@@ -2,6 +2,7 @@
 #ifndef SEXTANT_ENGINE_BASE_FIELD_VIOLATION_H_
 #define SEXTANT_ENGINE_BASE_FIELD_VIOLATION_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -29,16 +30,17 @@ class FieldViolations {
   // True where a violation names `field`, or a field or an element below it.
   bool Mentions(absl::string_view field) const;
   const std::vector<FieldViolation>& all() const { return violations_; }
+  // The errors found, with those that AddOnce() and AddBelow() left out. Where a check found none,
+  // it has not grown, and checks that depend on it may follow.
+  size_t found_count() const { return violations_.size() + left_out_; }
 
   void Add(absl::string_view field, absl::string_view description);
-  // The same, but without a description, which is not reported, where a violation names `field`
-  // already. all() has one more in either case: checks that depend on the field compare sizes.
+  // The same, unless a violation names `field` already.
   void AddOnce(absl::string_view field, absl::string_view description);
   // Adds the violations that `status` carries.
   void AddAll(const absl::Status& status);
 
-  // Adds `others`, whose fields are below `path`; those of fields that have a violation already are
-  // not reported, as of AddOnce().
+  // Adds `others`, whose fields are below `path`, but those of fields that had a violation before.
   void AddBelow(absl::string_view path, const FieldViolations& others);
 
   // Adds a violation of `path`.`name` unless low <= value <= high, or the field has one already.
@@ -64,6 +66,7 @@ class FieldViolations {
 
  private:
   std::vector<FieldViolation> violations_;
+  size_t left_out_ = 0;
 };
 
 // kInvalidArgument with reason FIELD_INVALID, carrying one violation.

@@ -112,7 +112,7 @@ bool IsNone(const ModelChanges& changes) {
 
 void ApplyChanges(const ModelChanges& changes, absl::string_view path, ArchitectureSpec& spec,
                   FieldViolations& violations) {
-  const size_t faults = violations.all().size();
+  const size_t faults = violations.found_count();
   PadVocabulary(changes, path, spec.embedding, violations);
   const int64_t layers = LayersOf(spec.encoder) + LayersOf(spec.decoder);
   violations.RequireRange(path, "frozen_layer_count", changes.frozen_layer_count, 0, layers);
@@ -125,7 +125,7 @@ void ApplyChanges(const ModelChanges& changes, absl::string_view path, Architect
                                 changes.frozen_components.end());
   // The remaining errors are in fields of the same names.
   CheckArchitecture(spec, path, violations);
-  if (violations.all().size() == faults) CheckTrained(changes, path, spec, violations);
+  if (violations.found_count() == faults) CheckTrained(changes, path, spec, violations);
 }
 
 void CheckModel(const ModelSpec& model, FieldViolations& violations) {

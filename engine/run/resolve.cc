@@ -145,11 +145,11 @@ class Resolver {
 
   // The model's shape. Where it is invalid, the result keeps only its name.
   void ResolveShape(const ModelPreset* preset) {
-    const size_t faults = violations_.all().size();
+    const size_t faults = violations_.found_count();
     if (parts_.model) out_.shape = ShapeOf(run_.model, preset, violations_);
-    const size_t with_shape = violations_.all().size();
+    const size_t with_shape = violations_.found_count();
     CheckLengths(run_.training, *out_.shape.architecture, violations_);
-    const bool lengths_are_sound = violations_.all().size() == with_shape;
+    const bool lengths_are_sound = violations_.found_count() == with_shape;
     if (with_shape != faults || violations_.Mentions("model.changes")) return;
     out_.model_name = out_.shape.name;
     if (out_.shape.checked == nullptr) work_.CountModel();

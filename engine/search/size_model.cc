@@ -226,9 +226,9 @@ absl::StatusOr<LargestModel> FindLargestModel(const RunSpec& run,
                                               absl::optional<double> tokens_per_parameter,
                                               FieldViolations found, CallWork& work) {
   CheckTokens(run, tokens_per_parameter, found);
-  const size_t faults = found.all().size();
+  const size_t faults = found.found_count();
   CheckModelToSize(run.model, found);
-  const bool has_no_model = found.all().size() != faults || LacksShape(run);
+  const bool has_no_model = found.found_count() != faults || LacksShape(run);
   CheckSizedLayout(run, found);
   if (LacksShape(run)) {
     found.Add("model",

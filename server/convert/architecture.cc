@@ -121,13 +121,13 @@ StackSpec StackFrom(const v1::Architecture::Stack& m, const check::MessagePath& 
                     const KindNumbers& kinds, FieldViolations& violations) {
   StackSpec out;
   out.layers.reserve(static_cast<size_t>(m.layers_size()));
-  const size_t faults = violations.all().size();
+  const size_t faults = violations.found_count();
   for (int i = 0; i < m.layers_size(); ++i) {
     const check::MessagePath run(path, "layers", i);
     out.layers.push_back({.layer_kind = NumberOf(m.layers(i).layer_kind(), kinds, run, violations),
                           .count = m.layers(i).count(),
                           .frozen = m.layers(i).frozen()});
-    if (violations.all().size() != faults) break;  // one such name says enough
+    if (violations.found_count() != faults) break;  // one such name says enough
   }
   out.learned_position_count = m.learned_position_count();
   out.relative_position_bucket_count = m.relative_position_bucket_count();

@@ -281,9 +281,9 @@ std::shared_ptr<const DeviceModel> CheckedModelFrom(const v1::Calibration& calib
   static const auto* const kEmpty =
       new auto(std::make_shared<const DeviceModel>(DeviceCalibration(), MeasuredKernels()));
   if (violations.all().size() >= kMaxViolations) return *kEmpty;
-  const size_t faults_before = violations.all().size();
+  const size_t faults_before = violations.found_count();
   CheckCalibration(calibration, path, violations);
-  if (violations.all().size() > faults_before) return *kEmpty;
+  if (violations.found_count() > faults_before) return *kEmpty;
   return DeviceModelFrom(calibration, CalibrationFingerprint(calibration));
 }
 

@@ -23,9 +23,10 @@ std::shared_ptr<const DeviceModel> SuppliedCalibrations::ModelOf(const v1::Calib
       return kept->model;
     }
   }
-  const size_t faults_before = violations.all().size();
+  const size_t faults_before = violations.found_count();
   std::shared_ptr<const DeviceModel> model = CheckedModelFrom(calibration, path, violations);
-  const bool sound = violations.all().size() == faults_before && !model->calibration().uuid.empty();
+  const bool sound =
+      violations.found_count() == faults_before && !model->calibration().uuid.empty();
   if (sound && bytes.size() <= kMaxKeptBytes) {
     if (empty == nullptr) empty = &set[next_way_.fetch_add(1) % kWayCount];
     empty->store(std::make_shared<const Kept>(Kept{std::move(bytes), model}));

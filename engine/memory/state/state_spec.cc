@@ -48,18 +48,18 @@ class StateCheck {
   }
 
   void CheckSharding(int64_t context_parallel_size) {
-    const size_t faults = violations_.all().size();
+    const size_t faults = violations_.found_count();
     violations_.Require("", "cluster.device_count", state_.sharding.data_parallel_size, 1,
                         kMaxDataParallelSize);
     violations_.RequireRange("", "layout.sharding.prefetched_unit_count",
                              state_.sharding.prefetched_unit_count, 0, kMaxLayerCount);
-    if (violations_.all().size() > faults) return;
+    if (violations_.found_count() > faults) return;
     // Reported elsewhere, against context_parallel_size.
     constexpr int64_t kMaxRanks = int64_t{1} << 40;
     const CheckedInt ranks = CheckedInt(state_.sharding.data_parallel_size) * context_parallel_size;
     if (!ranks.ok() || ranks.value() > kMaxRanks) return;
     CheckGroup(ranks.value());
-    if (violations_.all().size() == faults) CheckExpertGroup(ranks.value());
+    if (violations_.found_count() == faults) CheckExpertGroup(ranks.value());
   }
 
   void CheckZeroOptions() {

@@ -167,13 +167,13 @@ void CheckStacks(const ArchitectureSpec& s, absl::string_view path, FieldViolati
   if (s.encoder.layers.empty() && s.decoder.layers.empty()) {
     violations.Add(path, "has no layers: give a decoder, an encoder or both");
   }
-  const size_t faults = violations.all().size();
+  const size_t faults = violations.found_count();
   encoder.CheckRuns();
   decoder.CheckRuns();
   encoder.CheckEnds();
   decoder.CheckEnds();
   // Below, kinds are looked up by numbers that CheckRuns() has passed.
-  if (violations.all().size() == faults) CheckTogether(s, encoder, decoder);
+  if (violations.found_count() == faults) CheckTogether(s, encoder, decoder);
 }
 
 constexpr int64_t kMaxTargets = 100;
@@ -337,7 +337,7 @@ bool HasIndexer(const ArchitectureSpec& spec) {
 
 void CheckArchitecture(const ArchitectureSpec& s, absl::string_view path,
                        FieldViolations& violations) {
-  const size_t faults = violations.all().size();
+  const size_t faults = violations.found_count();
   violations.Require(path, "hidden_size", s.hidden_size, 1, kMaxHiddenSize);
   if (s.norm == NormVariant::kUnspecified) {
     violations.Add(FieldPath(path, "norm"), "is required");
@@ -350,7 +350,7 @@ void CheckArchitecture(const ArchitectureSpec& s, absl::string_view path,
     CheckMultiTokenPrediction(s, FieldPath(path, "multi_token_prediction"), violations);
   }
   CheckTraining(s, path, violations);
-  if (s.adapters.has_value() && violations.all().size() == faults) {
+  if (s.adapters.has_value() && violations.found_count() == faults) {
     CheckAdapters(s, FieldPath(path, "adapters"), violations);
   }
 }

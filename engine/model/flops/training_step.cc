@@ -76,11 +76,11 @@ void CheckSequences(const TrainingStepSpec& step, const ArchitectureSpec& spec,
                                       kMaxGroupsTimesKinds));
     return;
   }
-  const size_t faults = violations.all().size();
+  const size_t faults = violations.found_count();
   for (size_t i = 0; i < step.sequences.size(); ++i) {
     CheckGroup(step.sequences[i], spec, absl::StrCat(path, "[", i, "]"), violations);
   }
-  if (violations.all().size() == faults) CheckTokens(step, path, violations);
+  if (violations.found_count() == faults) CheckTokens(step, path, violations);
 }
 
 }  // namespace

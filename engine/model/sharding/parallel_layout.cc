@@ -305,7 +305,7 @@ class LayoutCheck {
 
 bool CheckLayoutRanges(const ParallelLayout& layout, absl::string_view path,
                        FieldViolations& violations) {
-  const size_t faults = violations.all().size();
+  const size_t faults = violations.found_count();
   violations.Require(path, "tensor_parallel_size", layout.tensor_parallel_size, 1,
                      kMaxTensorParallelSize);
   violations.Require(path, "pipeline_parallel_size", layout.pipeline_parallel_size, 1,
@@ -315,7 +315,7 @@ bool CheckLayoutRanges(const ParallelLayout& layout, absl::string_view path,
                      kMaxExpertParallelSize);
   violations.RequireRange(path, "expert_tensor_parallel_size", layout.expert_tensor_parallel_size,
                           0, kMaxTensorParallelSize);
-  return violations.all().size() == faults;
+  return violations.found_count() == faults;
 }
 
 void CheckLayout(const ArchitectureSpec& spec, const ParallelLayout& layout, absl::string_view path,

@@ -181,9 +181,9 @@ class MicroBatchCheck {
   void CheckLength(absl::string_view name, int64_t length, const StackSpec& stack) {
     const int64_t positions = stack.learned_position_count;
     const int64_t most = positions > 0 ? std::min(positions, kMaxLength) : kMaxLength;
-    const size_t faults = violations_.all().size();
+    const size_t faults = violations_.found_count();
     violations_.Require(kTraining, name, length, 1, most);
-    if (violations_.all().size() > faults || batch_.context_parallel_size < 1) return;
+    if (violations_.found_count() > faults || batch_.context_parallel_size < 1) return;
     const int64_t context = batch_.context_parallel_size;
     if (length % context != 0) {
       Add(kTraining, name,

@@ -25,7 +25,7 @@ TEST(FieldViolations, ReportAFieldOnceWhereAsked) {
   violations.Require("a", "b", 0, 1, 2);
   violations.AddOnce("a", "is wrong below");
   violations.Add("a.b", "is wrong in another way");
-  EXPECT_EQ(violations.all().size(), 5U);
+  EXPECT_EQ(violations.found_count(), 5U);
   EXPECT_THAT(FieldViolationsOf(violations.ToStatus()),
               ElementsAre(FieldViolation{"a.b", "is wrong"},
                           FieldViolation{"a.b", "is wrong in another way"}));
