@@ -133,6 +133,8 @@ constexpr FrameworkTraits MegatronLm() {
       true, "NVIDIA/Megatron-LM, megatron/core/transformer/transformer_config.py @d98e8a64"};
   out.fused_loss = {false, kArguments};  // refuses cross_entropy_fusion_impl te
   out.schedules = {kOneForwardOneBackwardSchedule | kInterleavedStages, kMegatronSchedules};
+  out.gathers_tokens = {
+      true, "NVIDIA/Megatron-LM, megatron/core/transformer/moe/token_dispatcher.py @d98e8a64"};
   out.exchanges_equal_heads_alone = {true, kTeContext};
   return out;
 }
@@ -188,6 +190,7 @@ constexpr FrameworkTraits DeepSpeed() {
   out.schedules = {kOneForwardOneBackwardSchedule,
                    "deepspeedai/DeepSpeed, deepspeed/runtime/pipe/schedule.py @edaa7221"};
   out.one_context_parallel_kind = {true, kDsSequence};
+  out.gathers_tokens = {false, kModels};
   return out;
 }
 
@@ -222,6 +225,7 @@ constexpr FrameworkTraits PytorchFsdp() {
   out.fused_loss = {true, "linkedin/Liger-Kernel, src/liger_kernel/ops @ead96b61"};
   out.schedules = {kTorchSchedules,
                    "pytorch/pytorch, torch/distributed/pipelining/schedules.py @01386103"};
+  out.gathers_tokens = {false, kModels};
   return out;
 }
 

@@ -145,6 +145,8 @@ struct FrameworkTraits {
   Cited<unsigned> schedules = {};  // a ScheduleSet
   // Context parallelism is of the default kind alone.
   Cited<bool> one_context_parallel_kind = {};
+  // Experts' ranks may gather the tokens of all of them.
+  Cited<bool> gathers_tokens = {};
   // Ranks that exchange heads need as many key and value heads each, none of them a copy, and
   // queries as wide as values.
   Cited<bool> exchanges_equal_heads_alone = {};

@@ -45,6 +45,8 @@ using WeightScalingPair = OneLater<WeightScaling::kMx, v1::WeightStorage::Scalin
 using AttentionKernelPair = OneLater<AttentionKernel::kUnfused, v1::KernelChoices::Attention_MAX>;
 using RecomputePolicyPair = OneLater<RecomputePolicy::kFull, v1::RecomputePolicy_MAX>;
 using LossKindPair = OneLater<LossKind::kVocabularyParallelCompiled, v1::KernelChoices::Loss_MAX>;
+using ExpertDispatchPair =
+    OneLater<ExpertDispatch::kAllGather, v1::KernelChoices::ExpertDispatch_MAX>;
 using ExpertScalingPair = OneLater<ExpertScaling::kAfterDown, v1::KernelChoices::ExpertScaling_MAX>;
 using FrameworkPair = OneLater<Framework::kPytorchDdp, v1::FrameworkMemory::Kind_MAX>;
 using VerdictPair = OneLater<Verdict::kStateFits, v1::Verdict_MAX>;

@@ -58,6 +58,8 @@ void KernelsFrom(const v1::KernelChoices& m, absl::string_view path, FieldViolat
   if (m.has_expert_load_factor()) out.expert_load_factor = m.expert_load_factor();
   out.expert_scaling =
       ExpertScalingPair::From(m.expert_scaling(), {path, "expert_scaling"}, violations);
+  out.expert_dispatch =
+      ExpertDispatchPair::From(m.expert_dispatch(), {path, "expert_dispatch"}, violations);
   if (m.has_attention_output_copied()) {
     layout.attention_output_copied = m.attention_output_copied();
   }

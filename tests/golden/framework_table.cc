@@ -121,6 +121,7 @@ class Table {
     Row("a loss that overwrites the logits", traits_.fused_loss);
     Row("schedules", traits_.schedules);
     Row("one kind of context parallelism", traits_.one_context_parallel_kind);
+    Row("gathers tokens for experts", traits_.gathers_tokens);
     Row("exchanges equal heads alone", traits_.exchanges_equal_heads_alone);
     Row("a search may offload",
         Cited<std::string>{OffloadsText(traits_.offloads.value), traits_.offloads.source});

@@ -72,6 +72,7 @@ TEST(Enums, ArriveByTheirNames) {
   Arrives<WeightScalingPair>("engine/memory/state/state_spec.h", "WeightScaling");
   Arrives<AttentionKernelPair>(kMicroBatch, "AttentionKernel");
   Arrives<ExpertScalingPair>(kMicroBatch, "ExpertScaling");
+  Arrives<ExpertDispatchPair>(kMicroBatch, "ExpertDispatch");
   Arrives<FrameworkPair>(kFramework, "Framework");
   Arrives<UpdateRulePair>("engine/operation/operation.h", "UpdateRule");
   Arrives<CollectiveOpPair>("engine/hardware/links/collective.h", "CollectiveOp");

@@ -224,7 +224,7 @@ constexpr char kEveryField[] = R"json({
     "recompute_activation_function": true, "recompute_norm_outputs": true,
     "recompute_latent_up_projections": true, "expert_load_factor": 1.8,
     "expert_scaling": "EXPERT_SCALING_AFTER_DOWN", "attention_output_copied": true,
-    "fused_expert_activation": false},
+    "fused_expert_activation": false, "expert_dispatch": "EXPERT_DISPATCH_ALL_GATHER"},
   "framework": {"kind": "KIND_DEEPSPEED", "persistent_gradients": false,
     "fused_weight_gradient": true, "reduce_bucket_elements": 19, "gather_bucket_elements": 20,
     "workspace_bytes": 21, "fragmentation_ratio": 0.22, "context_bytes": 23,
@@ -299,6 +299,7 @@ TEST_F(EveryField, OfKernelsArrives) {
   EXPECT_EQ(layout_.loss, LossKind::kFused);
   EXPECT_EQ(kernels.matmul_input_data_type, DataType::kFp8);
   EXPECT_EQ(kernels.expert_scaling, ExpertScaling::kAfterDown);
+  EXPECT_EQ(kernels.expert_dispatch, ExpertDispatch::kAllGather);
 }
 
 TEST_F(EveryField, OfTheFrameworkArrives) {

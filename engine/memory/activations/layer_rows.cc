@@ -78,11 +78,31 @@ void AddExpertOutputRow(const ExpertsSpec& experts, ActivationList& out) {
            .source = source::kChainRule});
 }
 
+// A rank's columns of the probabilities and experts of all tokens that it gathers: E / x columns of
+// x x_t times as many tokens. Source: docs/memory.md, "A layer".
+void AddGatheredRoutes(const ExpertsSpec& experts, ActivationList& out) {
+  if (TokenGatheringRanks(out.context().layout, out.batch()) == 1) return;
+  if (out.gradients() != nullptr && !out.gradients()->router_needs) return;
+  ActivationRow row = {
+      .name = "local_probabilities",
+      .shape = "b s E",
+      .cut = Cut::kSequence,
+      .width = CheckedInt(experts.expert_count) * ExpertTensorParallelSize(out.context().layout),
+      .step = BackwardStep::kInput,
+      .kept_for = "gradient of the router's probabilities",
+      .source = source::kChainRule};
+  out.Add(row);
+  row.name = "local_map";
+  row.kind = Kind::kMask;
+  out.Add(row);
+}
+
 void AddRoutedRows(const ExpertsSpec& experts, ActivationList& out) {
   const int64_t hidden = out.context().spec.hidden_size;
   out.SetExpertSlots(
       ExpertSlotsPerSequence(experts, out.context().layout, out.batch(), out.sequence_length()));
   out.Enter("experts");
+  AddGatheredRoutes(experts, out);
   out.AddMatmulInput({.name = "input",
                       .shape = "b s k h",
                       .kind = Kind::kMatmulInput,

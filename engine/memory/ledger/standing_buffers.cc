@@ -81,6 +81,16 @@ int64_t TokensOf(const MicroBatchSpec& batch) {
   return batch.sequence_count * batch.sequence_length / batch.context_parallel_size;
 }
 
+// Tokens of all ranks that experts gather, in Megatron-LM's use_global_buffer.
+// Source: docs/memory.md, "A layer".
+CheckedInt GatheredTokensOf(const CopiesContext& context) {
+  const MemoryJob& job = context.job;
+  const int64_t ranks = TokenGatheringRanks(job.layout, job.batch);
+  if (ranks == 1 || !HasExperts(context.state.spec)) return 0;
+  const int64_t cut = job.batch.sequence_parallel ? job.layout.tensor_parallel_size : 1;
+  return CheckedInt(TokensOf(job.batch) / cut) * ranks * context.state.spec.hidden_size;
+}
+
 // The scores of the attention with the most.
 CheckedInt ScoresOf(const CopiesContext& context) {
   const MicroBatchSpec& batch = context.job.batch;
@@ -116,6 +126,8 @@ Bytes GlobalBufferOf(const CopiesContext& context, bool has_head) {
   if (has_head && GathersIntoGlobalBuffer(job)) {
     elements = CheckedInt(TokensOf(job.batch)) * context.state.spec.hidden_size;
   }
+  const CheckedInt gathered = GatheredTokensOf(context);
+  if (!gathered.ok() || (elements.ok() && gathered.value() > elements.value())) elements = gathered;
   if (!job.buffers.transformer_engine && job.batch.attention == AttentionKernel::kUnfused) {
     const CheckedInt scores = ScoresOf(context);
     if (!scores.ok() || scores.value() > elements.value()) elements = scores;

@@ -275,7 +275,9 @@ void LayerBackward::WalkRouted(const ExpertsSpec& experts) {
   const CheckedInt slots =
       ExpertSlotsPerSequence(experts, a.layout, a.batch, SequenceLengthOf(a, place_.part)) *
       a.batch.sequence_count;
-  const CheckedInt sent = Cut() * experts.experts_per_token;
+  const bool gathers = a.batch.expert_dispatch == ExpertDispatch::kAllGather;
+  const CheckedInt sent =
+      Cut() * (gathers ? TokenGatheringRanks(a.layout, a.batch) : experts.experts_per_token);
   const CheckedInt received = slots * sizes_.hidden;
   const CheckedInt features = slots * width;
   const int64_t inputs = experts.expert.kind == FeedForwardKind::kGated ? 2 : 1;
@@ -285,7 +287,9 @@ void LayerBackward::WalkRouted(const ExpertsSpec& experts) {
   if (layer_.norms.after_feed_forward || sizes_.dropout) {
     MakeInputGradient("branch_output_gradient");
   }
-  Make("combined_gradient", "b s k h", sent, "a copy for each expert of a token");
+  const absl::string_view shape = gathers ? "b s h" : "b s k h";
+  Make("combined_gradient", shape, sent,
+       gathers ? "of the tokens of all ranks" : "a copy for each expert of a token");
   Make("expert_output_gradient", "b s k h", received, "the same, at the experts' ranks");
   Start(Branch::kFeedForward, Step::kOutput);
   Make("expert_output_gradient", "b s k h", received, "read by down");
@@ -302,7 +306,8 @@ void LayerBackward::WalkRouted(const ExpertsSpec& experts) {
       {.shape = "E f h", .elements = weights * inputs, .reads = ActivationSite::kExpertInput});
   Start(Branch::kFeedForward, Step::kInput);
   Make("expert_input_gradient", "b s k h", received, "at the experts' ranks");
-  Make("dispatched_gradient", "b s k h", sent, "the same, back at the tokens' ranks");
+  Make("dispatched_gradient", shape, sent,
+       gathers ? "of the tokens of all ranks" : "the same, back at the tokens' ranks");
   MakeInputGradient("branch_input_gradient");
 }
 

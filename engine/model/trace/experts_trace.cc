@@ -55,6 +55,9 @@ class ExpertsTrace {
         ExpertSlotsPerSequence(experts_, out_.context().layout, out_.batch(), out_.length());
     out_.SetRows(TokenRows::kSlots, (slots * out_.batch().sequence_count).value());
     out_.Enter("experts");
+    if (const int64_t ranks = TokenGatheringRanks(out_.context().layout, out_.batch()); ranks > 1) {
+      return AddGathered(ranks);
+    }
     const int64_t copies = experts_.experts_per_token * hidden_;
     const uint8_t received = out_.Make(TokenRows::kSlots, hidden_);
     const bool exchanges =
@@ -73,6 +76,73 @@ class ExpertsTrace {
     AddMove("sort_by_rank", output, returned, Site::kLayerOutput);
     AddExchange(returned, Site::kLayerOutput);
     AddCombination(returned);
+  }
+
+  // Each rank gathers the tokens of all, with their probabilities and experts, takes those of its
+  // own experts, adds up their outputs token by token, and gets its own tokens' sums.
+  // Source: Megatron-LM, megatron/core/transformer/moe/token_dispatcher.py,
+  // MoEAllGatherTokenDispatcher @d98e8a64; docs/memory.md, "A layer".
+  void AddGathered(int64_t ranks) {
+    const uint8_t own = out_.Make(TokenRows::kSequence, hidden_);
+    const uint8_t gathered = out_.Make(TokenRows::kSequence, ranks * hidden_);
+    const uint8_t summed = out_.Make(TokenRows::kSequence, ranks * hidden_);
+    const uint8_t selected = out_.Make(TokenRows::kSlots, hidden_);  // rows of `gathered`
+    const uint8_t received = out_.Make(TokenRows::kSlots, hidden_);
+    const uint8_t returned = out_.Make(TokenRows::kSlots, hidden_);  // rows of `summed`
+    AddRoutes();
+    AddGather(out_.bytes_of(own), "gather", Site::kExpertInput);
+    if (parts_.Needs(Site::kExpertInput)) {
+      out_.Pass(TracePass::kInputGradient, "select", {{received, true}}, {{gathered, true}});
+    }
+    out_.Pass(TracePass::kForward, "select", {{selected}}, {{received}});
+    const uint8_t output = AddFeedForwardTrace(parts_, Routed(), received);
+    out_.Enter("experts");
+    if (parts_.Needs(Site::kLayerOutput)) {
+      out_.Pass(TracePass::kInputGradient, "add_up", {{returned, true}}, {{output, true}});
+    }
+    out_.Pass(TracePass::kForward, "add_up", {{output}}, {{summed}});
+    sum_ = own;
+    AddGather(out_.bytes_of(own), "scatter", Site::kLayerOutput);
+  }
+
+  // A rank's columns of all tokens' probabilities and experts: E / x of x x_t times as many tokens.
+  void AddRoutes() {
+    const int64_t width = experts_.expert_count * ExpertTensorParallelSize(out_.context().layout);
+    const uint8_t probabilities = out_.Make(TokenRows::kSequence, experts_.expert_count);
+    const uint8_t map = out_.Make(TokenRows::kSequence, experts_.expert_count, Element::kMask);
+    const uint8_t local = out_.Make(TokenRows::kSequence, width);
+    const uint8_t local_map = out_.Make(TokenRows::kSequence, width, Element::kMask);
+    const double bytes = out_.bytes_of(probabilities);
+    AddCollectives(TracePass::kForward, "gather_routes", CollectiveKind::kAllGather,
+                   bytes + out_.bytes_of(map));
+    if (router_needs_) {
+      AddCollectives(TracePass::kInputGradient, "gather_routes", CollectiveKind::kReduceScatter,
+                     bytes);
+      out_.Pass(TracePass::kInputGradient, "select_routes", {{local}, {local_map}},
+                {{local, true}});
+    }
+    out_.Pass(TracePass::kForward, "select_routes", {{local}, {local_map}}, {{local}, {local_map}});
+  }
+
+  // `bytes` of a rank from or to all ranks of its experts, those that share one first: together
+  // they carry what one exchange among all of them would.
+  void AddCollectives(TracePass pass, absl::string_view name, CollectiveKind kind, double bytes) {
+    const ParallelLayout& layout = out_.context().layout;
+    const auto sharing = static_cast<double>(ExpertTensorParallelSize(layout));
+    const auto all = sharing * static_cast<double>(layout.expert_parallel_size);
+    out_.Collective(pass, name, {kind, TraceGroup::kExpertTensor, bytes * sharing});
+    out_.Collective(pass, name, {kind, TraceGroup::kExpert, bytes * all});
+  }
+
+  void AddGather(double bytes, absl::string_view name, Site moved) {
+    const bool back = moved == Site::kLayerOutput;
+    const auto kind = [back](bool gathers) {
+      return gathers != back ? CollectiveKind::kAllGather : CollectiveKind::kReduceScatter;
+    };
+    if (parts_.Needs(moved)) {
+      AddCollectives(TracePass::kInputGradient, name, kind(false), bytes);
+    }
+    AddCollectives(TracePass::kForward, name, kind(true), bytes);
   }
 
   InnerTrace Routed() const {

@@ -136,7 +136,13 @@ class MicroBatchCheck {
   }
 
   void CheckExperts() {
+    const bool gathers = batch_.expert_dispatch == ExpertDispatch::kAllGather;
     if (HasExperts(spec_)) {
+      if (gathers && batch_.expert_scaling == ExpertScaling::kAfterDown) {
+        Add("expert_dispatch",
+            "gathers tokens for experts whose outputs were scaled before: leave out "
+            "expert_scaling, or choose ALL_TO_ALL");
+      }
       violations_.RequireRange(kKernels, "expert_load_factor", batch_.expert_load_factor,
                                {.low = 1, .high = kMaxLoadFactor});
       return;
@@ -145,6 +151,7 @@ class MicroBatchCheck {
     if (batch_.expert_load_factor != 1) Add("expert_load_factor", kNoExperts);
     if (batch_.expert_scaling != ExpertScaling::kBeforeDown) Add("expert_scaling", kNoExperts);
     if (!batch_.fused_expert_activation) Add("fused_expert_activation", kNoExperts);
+    if (gathers) Add("expert_dispatch", kNoExperts);
   }
 
  private:

@@ -27,6 +27,12 @@ enum class ExpertScaling {
   kAfterDown,   // scales the outputs, which are kept for it
 };
 
+// The way of tokens to the ranks of their experts.
+enum class ExpertDispatch {
+  kAllToAll,   // each copy goes to its expert's rank
+  kAllGather,  // each rank gathers all tokens, and sums of outputs are scattered (Megatron-LM)
+};
+
 // Recomputation. kSelective recomputes core attention; the switches below add to kNone and to
 // kSelective; kFull keeps only the input of every `layers_per_block`th layer.
 struct Recomputation {
@@ -65,6 +71,7 @@ struct MicroBatchSpec {
   LossKind loss = LossKind::kVocabularyParallel;
   int64_t loss_chunk_tokens = 0;  // of kChunked
   ExpertScaling expert_scaling = ExpertScaling::kBeforeDown;
+  ExpertDispatch expert_dispatch = ExpertDispatch::kAllToAll;
   // For kBeforeDown: true where one kernel computes the activation function and the scaling, and
   // recomputes them for their gradients (Megatron-LM's fused SwiGLU, quick GEGLU and squared
   // ReLU). False: separate operations, each of which keeps its input.
@@ -91,6 +98,12 @@ inline bool ExchangesOutputAgain(const MicroBatchSpec& batch) {
 // Source: docs/step_time.md, "Context parallelism".
 int64_t AttendedKeyHeads(const AttentionSpec& attention, const ParallelLayout& layout,
                          const MicroBatchSpec& batch);
+
+// The ranks whose tokens each of them gathers for its experts: x x_t. 1: none gathers.
+inline int64_t TokenGatheringRanks(const ParallelLayout& layout, const MicroBatchSpec& batch) {
+  if (batch.expert_dispatch != ExpertDispatch::kAllGather) return 1;
+  return layout.expert_parallel_size * ExpertTensorParallelSize(layout);
+}
 
 // Appends to `violations` all errors of `batch` for `spec` and `layout`, which have passed
 // CheckArchitecture() and CheckLayout(), under the paths of a run's request.

@@ -111,6 +111,25 @@ TEST(FeedForwardActivations, ExpertTensorParallelism) {
   EXPECT_EQ(RowBytes(c, "shared_experts", "up"), 12 * 8 * 2);
 }
 
+// 4 ranks gather 4 x 12 tokens, of which each has 2 of 8 experts: as many slots, and 2 columns of
+// 48 probabilities and of as many marks. Two ranks that share each expert: 2 x 4 x 6 tokens.
+TEST(FeedForwardActivations, OfExpertsThatGatherTokens) {
+  ActivationCase c = Mixture();
+  const int64_t sent = LayerBytes(c);
+  c.layout.expert_parallel_size = 4;
+  c.batch.expert_dispatch = ExpertDispatch::kAllGather;
+  EXPECT_EQ(RowBytes(c, "experts", "input"), 12 * 2 * 64 * 2);
+  EXPECT_EQ(RowBytes(c, "experts", "local_probabilities"), 48 * 2 * 2);
+  EXPECT_EQ(RowBytes(c, "experts", "local_map"), 48 * 2);
+  EXPECT_EQ(LayerBytes(c) - sent, 48 * 2 * 3);
+  c.layout.tensor_parallel_size = 2;
+  c.batch.sequence_parallel = true;
+  EXPECT_EQ(RowBytes(c, "experts", "local_map"), 48 * 2);
+  c.layout = {};
+  c.batch.sequence_parallel = false;
+  EXPECT_EQ(RowBytes(c, "experts", "local_map"), -1);
+}
+
 // 24 slots a sequence, times 1.3, rounded up: 32; of two sequences twice as many.
 TEST(FeedForwardActivations, OfUnevenLoads) {
   ActivationCase c = Mixture();

@@ -137,14 +137,18 @@ TEST(MicroBatch, OptionsThatWouldBeIgnoredAreRefused) {
   c.batch.expert_load_factor = 2;
   c.batch.expert_scaling = ExpertScaling::kAfterDown;
   c.batch.fused_expert_activation = false;
+  c.batch.expert_dispatch = ExpertDispatch::kAllGather;
   c.batch.attention = AttentionKernel::kUnfused;
   c.batch.attention_output_copied = true;
   EXPECT_THAT(Check(c),
               NamesFields(ElementsAre(
                   "layout.kernels.attention_output_copied", "layout.kernels.expert_load_factor",
-                  "layout.kernels.expert_scaling", "layout.kernels.fused_expert_activation")));
+                  "layout.kernels.expert_scaling", "layout.kernels.fused_expert_activation",
+                  "layout.kernels.expert_dispatch")));
   c.batch.attention_output_copied = false;
   c.spec = SmallMixture();
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.kernels.expert_dispatch")));
+  c.batch.expert_dispatch = ExpertDispatch::kAllToAll;
   EXPECT_THAT(Check(c), IsOk());
   for (const double factor : {0.0, 0.99, -1.0, 2e6, std::numeric_limits<double>::quiet_NaN()}) {
     c.batch.expert_load_factor = factor;

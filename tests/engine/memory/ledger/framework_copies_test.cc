@@ -339,6 +339,21 @@ TEST(StandingBuffers, TheGlobalBufferHoldsTheHeadsInput) {
   EXPECT_EQ(buffers, 1);
 }
 
+// 4 ranks' tokens, of which 2 tensor parallel ranks that share each expert hold half.
+TEST(StandingBuffers, TheGlobalBufferHoldsTheTokensThatExpertsGather) {
+  MemoryJob job = JobOf({.kind = Framework::kMegatronLm},
+                        {.tensor_parallel_size = 2, .expert_parallel_size = 4});
+  job.batch.expert_dispatch = ExpertDispatch::kAllGather;
+  const auto buffer = [&job](const ArchitectureSpec& spec) {
+    return CountOf(job, spec, [](const CopiesContext& in) { return GlobalBufferOf(in, false); });
+  };
+  ArchitectureSpec mixture = SmallMixture();
+  EXPECT_EQ(buffer(mixture), Bytes(2 * (kBatchTokens / 2) * 4 * 2 * mixture.hidden_size));
+  EXPECT_EQ(buffer(Model()), Bytes(0));
+  job.batch.expert_dispatch = ExpertDispatch::kAllToAll;
+  EXPECT_EQ(buffer(mixture), Bytes(0));
+}
+
 // Megatron-LM's own attention keeps one layer's scores of all pairs there.
 TEST(StandingBuffers, TheGlobalBufferHoldsUnfusedScores) {
   MemoryJob job = JobOf({.kind = Framework::kMegatronLm, .transformer_engine = false},

@@ -356,6 +356,10 @@ TEST(LayerBackward, OfExperts) {
   // Back at the tokens: two copies of 2 kHid and the sum; gate, up and down's input are gone.
   EXPECT_EQ(c.Added(kLayerPhase), kHid + 4 * kHid + kHid);
   EXPECT_EQ(c.Freed(kLayerPhase), 3 * small);
+  // The tokens of 4 ranks in place of two copies.
+  c.base.layout.expert_parallel_size = 4;
+  c.base.batch.expert_dispatch = ExpertDispatch::kAllGather;
+  EXPECT_EQ(c.Added(kLayerPhase), kHid + (2 + 4) * kHid + kHid);
 }
 
 // The last stage first frees everything after its layers, except logits that are the output.

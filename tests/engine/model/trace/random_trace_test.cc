@@ -196,8 +196,13 @@ TEST(PresetTraceTest, KeptTensorsAreTheLedgersUnderEachSwitch) {
         batch.context_parallel_kind = ContextParallelKind::kAllToAll;
         batch.exchanges_output_again = bits % 5 == 4;
       }
+      ParallelLayout layout;
+      if (bits % 11 < 4 && HasExperts(spec) && !bit(6)) {
+        layout.expert_parallel_size = 4;
+        batch.expert_dispatch = ExpertDispatch::kAllGather;
+      }
       const TraceContext context = {.spec = spec,
-                                    .layout = {},
+                                    .layout = layout,
                                     .batch = batch,
                                     .flow = &flow,
                                     .narrow_products = bits % 3 == 0};
