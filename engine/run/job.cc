@@ -292,16 +292,6 @@ JobChoice ChoiceOf(const RunSpec& run) {
           .device_count = run.cluster.device_count};
 }
 
-ParallelLayout LayoutOf(const ParallelSizes& sizes) {
-  return {.tensor_parallel_size = sizes.tensor_parallel_size.value_or(1),
-          .split_key_value_heads = sizes.split_key_value_heads,
-          .pipeline_parallel_size = sizes.pipeline_parallel_size.value_or(1),
-          .virtual_stage_count = sizes.virtual_stage_count.value_or(1),
-          .layers_per_chunk = sizes.layers_per_chunk,
-          .expert_parallel_size = sizes.expert_parallel_size.value_or(1),
-          .expert_tensor_parallel_size = sizes.expert_tensor_parallel_size.value_or(0)};
-}
-
 int64_t PaddedVocabularyOf(const RunLayout& layout, const ArchitectureSpec& shape) {
   const EmbeddingSpec& embedding = shape.embedding;
   const int64_t tensor = layout.parallel.tensor_parallel_size.value_or(1);

@@ -36,9 +36,6 @@ bool HasExperts(const ArchitectureSpec& spec);
 // The choice that `run` makes. `run` has a layout. A length that is not given is 0.
 JobChoice ChoiceOf(const RunSpec& run);
 
-// `sizes` with the defaults of those that are absent.
-ParallelLayout LayoutOf(const ParallelSizes& sizes);
-
 // The size of the vocabulary that the framework pads where the request says nothing of padding; 0
 // where it pads nothing.
 int64_t PaddedVocabularyOf(const RunLayout& layout, const ArchitectureSpec& shape);

@@ -1,7 +1,9 @@
 #include "engine/run/resolve.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
@@ -11,7 +13,8 @@
 #include "engine/model/flops/count_flops.h"
 #include "engine/model/flops/published_formulas.h"
 #include "engine/model/presets/presets.h"
-#include "engine/time/rate_requirement.h"
+#include "engine/run/layout_fields.h"
+#include "engine/run/rate_requirement.h"
 
 namespace sextant {
 namespace {
@@ -115,11 +118,7 @@ class Resolver {
       FindDevices({run_, accelerator, out_.precision.compute_data_type}, out_, violations_);
     }
     SEXTANT_RETURN_IF_ERROR(StatusOfAll(unknown_, violations_));
-    SEXTANT_RETURN_IF_ERROR(CheckRates({.devices = run_.cluster.device,
-                                        .requirement = run_.rate_requirement,
-                                        .type = out_.precision.compute_data_type,
-                                        .device_name = out_.device_name,
-                                        .matmul_source = out_.matmul_source()}));
+    SEXTANT_RETURN_IF_ERROR(CheckRates(run_, out_.precision.compute_data_type, out_));
     return std::move(out_);
   }
 
@@ -145,11 +144,11 @@ class Resolver {
 
   // The model's shape. Where it is invalid, the result keeps only its name.
   void ResolveShape(const ModelPreset* preset) {
-    const size_t faults = violations_.found_count();
+    const size_t faults = violations_.all().size();
     if (parts_.model) out_.shape = ShapeOf(run_.model, preset, violations_);
-    const size_t with_shape = violations_.found_count();
+    const size_t with_shape = violations_.all().size();
     CheckLengths(run_.training, *out_.shape.architecture, violations_);
-    const bool lengths_are_sound = violations_.found_count() == with_shape;
+    const bool lengths_are_sound = violations_.all().size() == with_shape;
     if (with_shape != faults || violations_.Mentions("model.changes")) return;
     out_.model_name = out_.shape.name;
     if (out_.shape.checked == nullptr) work_.CountModel();
@@ -203,10 +202,11 @@ class Resolver {
     JobChoice out = ChoiceOf(run_);
     if (violations_.Mentions("cluster.device_count")) out.device_count = 0;
     if (violations_.Mentions("training.sequence_length")) {
-      const int64_t context = out.layout.context_parallel_size.value_or(1);
-      const int64_t tensor = out.layout.parallel.tensor_parallel_size.value_or(1);
-      out.sequence_length = std::clamp<int64_t>(context, 1, kMaxTensorParallelSize) *
-                            std::clamp<int64_t>(tensor, 1, kMaxTensorParallelSize);
+      out.sequence_length = 1;
+      for (const LayoutField& size : {kContextParallelField, kTensorParallelField}) {
+        out.sequence_length *=
+            std::clamp<int64_t>(size.in(out.layout).value_or(1), 1, kMaxTensorParallelSize);
+      }
     }
     return out;
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/run/run_spec.h"
+#include "engine/run/layout_fields.h"
 
 namespace sextant {
 namespace {
@@ -21,6 +21,26 @@ LossKind LossOf(const JobChoice& choice) {
   return choice.layout.loss.value_or(choice.layout.framework.traits().loss.value);
 }
 
+// The size that `setting` changes.
+const LayoutField& SizeOf(RunSetting setting) {
+  switch (setting) {
+    case RunSetting::kTensorParallelSize:
+      return kTensorParallelField;
+    case RunSetting::kPipelineParallelSize:
+      return kPipelineParallelField;
+    case RunSetting::kExpertParallelSize:
+      return kExpertParallelField;
+    case RunSetting::kContextParallelSize:
+      return kContextParallelField;
+    default:
+      return kMicroBatchSequencesField;
+  }
+}
+
+int64_t SizeOf(RunSetting setting, const JobChoice& choice) {
+  return SizeOf(setting).in(choice.layout).value_or(1);
+}
+
 class ChangeList {
  public:
   explicit ChangeList(const JobContext& context, const JobChoice& choice)
@@ -31,7 +51,9 @@ class ChangeList {
 
   void AddKernels() {
     const bool sequence_parallel = choice_.layout.sequence_parallel.value_or(true);
-    if (!sequence_parallel && tensor_size() > 1) Add(RunSetting::kSequenceParallel, 1);
+    if (!sequence_parallel && SizeOf(RunSetting::kTensorParallelSize, choice_) > 1) {
+      Add(RunSetting::kSequenceParallel, 1);
+    }
     if (kernels_.attention == AttentionKernel::kUnfused) Add(RunSetting::kAttention, 0);
     const LossKind loss = LossOf(choice_);
     if (loss != LossKind::kFused && loss != LossKind::kChunked && traits_.fused_loss.value) {
@@ -64,19 +86,17 @@ class ChangeList {
   }
 
   void AddSizes() {
-    for (int64_t b = choice_.layout.micro_batch_size.value_or(1) / 2; b >= 1; b /= 2) {
+    for (int64_t b = SizeOf(RunSetting::kMicroBatchSize, choice_) / 2; b >= 1; b /= 2) {
       Add(RunSetting::kMicroBatchSize, b);
     }
-    AddRanks(RunSetting::kTensorParallelSize, tensor_size(), kMaxTensorRanks);
-    AddRanks(RunSetting::kContextParallelSize, choice_.layout.context_parallel_size.value_or(1),
-             kMaxRanks);
+    AddRanks(RunSetting::kTensorParallelSize, kMaxTensorRanks);
+    AddRanks(RunSetting::kContextParallelSize, kMaxRanks);
     // A split given by hand has a fixed number of stages.
     if (choice_.layout.parallel.layers_per_chunk.empty() && traits_.pipeline.value) {
-      AddRanks(RunSetting::kPipelineParallelSize, pipeline_size(), kMaxPipelineParallelSize);
+      AddRanks(RunSetting::kPipelineParallelSize, kMaxPipelineParallelSize);
     }
     if (HasExperts(context_.spec)) {
-      AddRanks(RunSetting::kExpertParallelSize,
-               choice_.layout.parallel.expert_parallel_size.value_or(1), kMaxExpertParallelSize);
+      AddRanks(RunSetting::kExpertParallelSize, kMaxExpertParallelSize);
     }
     for (int64_t factor = 2; factor <= kMaxDeviceFactor; factor *= 2) {
       const int64_t devices = choice_.device_count * factor;
@@ -96,24 +116,20 @@ class ChangeList {
  private:
   void Add(RunSetting setting, int64_t value) { changes_.push_back({setting, value}); }
 
-  void AddRanks(RunSetting setting, int64_t now, int64_t most) {
-    for (int64_t ranks = now * 2; ranks <= std::min(most, choice_.device_count); ranks *= 2) {
+  void AddRanks(RunSetting setting, int64_t most) {
+    for (int64_t ranks = SizeOf(setting, choice_) * 2;
+         ranks <= std::min(most, choice_.device_count); ranks *= 2) {
       Add(setting, ranks);
     }
   }
 
   // True where the framework can divide state so.
   bool HasStage(ZeroStage stage) const {
-    const bool pipeline = pipeline_size() > 1;
+    const bool pipeline = SizeOf(RunSetting::kPipelineParallelSize, choice_) > 1;
     const ZeroStage most =
         pipeline ? traits_.max_zero_stage_under_pipeline.value : traits_.max_zero_stage.value;
     if (traits_.shards_all_or_nothing.value && stage == ZeroStage::kOptimizer) return false;
     return stage <= most;
-  }
-
-  int64_t tensor_size() const { return choice_.layout.parallel.tensor_parallel_size.value_or(1); }
-  int64_t pipeline_size() const {
-    return choice_.layout.parallel.pipeline_parallel_size.value_or(1);
   }
 
   const JobContext& context_;
@@ -134,26 +150,11 @@ void SwitchOn(absl::string_view field, bool& value, std::vector<ChangedSetting>&
   if (!std::exchange(value, true)) out.push_back(SwitchedOn(field));
 }
 
-const LayoutSize& SizeOf(RunSetting setting) {
-  switch (setting) {
-    case RunSetting::kTensorParallelSize:
-      return kTensorParallel;
-    case RunSetting::kPipelineParallelSize:
-      return kPipelineParallel;
-    case RunSetting::kExpertParallelSize:
-      return kExpertParallel;
-    case RunSetting::kContextParallelSize:
-      return kContextParallel;
-    default:
-      return kMicroBatchSequences;
-  }
-}
-
 ChangedSetting ApplySize(const RunChange& change, JobChoice& choice) {
-  const LayoutSize& size = SizeOf(change.setting);
-  const int64_t from = size.in(choice.layout).value_or(1);
-  size.in(choice.layout) = change.value;
-  return SizeChanged(size.field, from, change.value);
+  const LayoutField& size = SizeOf(change.setting);
+  const int64_t from = SizeOf(change.setting, choice);
+  size.set(change.value, choice.layout);
+  return SizeChanged(size.path, from, change.value);
 }
 
 ChangedSetting ApplyRecompute(RecomputePolicy policy, JobChoice& choice) {
@@ -165,13 +166,13 @@ ChangedSetting ApplyRecompute(RecomputePolicy policy, JobChoice& choice) {
 ChangedSetting ApplyZeroStage(ZeroStage stage, JobChoice& choice) {
   const ZeroStage from = StageOf(choice);
   choice.layout.zero_stage = stage;
-  return {"layout.sharding.zero_stage", from, stage};
+  return {std::string(kStateDivisionField.path), from, stage};
 }
 
 std::vector<ChangedSetting> RecomputeParts(Recomputation& recomputation) {
   std::vector<ChangedSetting> out;
-  SwitchOn("layout.kernels.recompute_activation_function", recomputation.activation_function, out);
-  SwitchOn("layout.kernels.recompute_norm_outputs", recomputation.norm_outputs, out);
+  SwitchOn(kActivationAgainField.path, recomputation.activation_function, out);
+  SwitchOn(kNormsAgainField.path, recomputation.norm_outputs, out);
   return out;
 }
 
@@ -180,8 +181,8 @@ std::vector<ChangedSetting> OffloadParameters(JobChoice& choice) {
   if (StageOf(choice) != ZeroStage::kParameters) {
     out.push_back(ApplyZeroStage(ZeroStage::kParameters, choice));
   }
-  SwitchOn("layout.sharding.offload_optimizer", choice.layout.sharding.offload_optimizer, out);
-  SwitchOn("layout.sharding.offload_parameters", choice.layout.sharding.offload_parameters, out);
+  SwitchOn(kOffloadedOptimizerField.path, choice.layout.sharding.offload_optimizer, out);
+  SwitchOn(kOffloadedParametersField.path, choice.layout.sharding.offload_parameters, out);
   return out;
 }
 
@@ -230,14 +231,15 @@ std::vector<ChangedSetting> Apply(const RunChange& change, JobChoice& choice) {
   switch (change.setting) {
     case RunSetting::kSequenceParallel:
       choice.layout.sequence_parallel = true;
-      return {SwitchedOn("layout.sequence_parallel")};
+      return {SwitchedOn(kSequenceParallelField.path)};
     case RunSetting::kAttention:
       kernels.attention = AttentionKernel::kFlash;
-      return {{"layout.kernels.attention", AttentionKernel::kUnfused, AttentionKernel::kFlash}};
+      return {
+          {std::string(kAttentionField.path), AttentionKernel::kUnfused, AttentionKernel::kFlash}};
     case RunSetting::kLoss: {
       const LossKind from = LossOf(choice);
       choice.layout.loss = LossKind::kFused;
-      return {{"layout.kernels.loss", from, LossKind::kFused}};
+      return {{std::string(kLossField.path), from, LossKind::kFused}};
     }
     case RunSetting::kZeroStage:
       return {ApplyZeroStage(static_cast<ZeroStage>(change.value), choice)};
@@ -249,7 +251,7 @@ std::vector<ChangedSetting> Apply(const RunChange& change, JobChoice& choice) {
       return {ApplyRecompute(RecomputePolicy::kFull, choice)};
     case RunSetting::kOffloadOptimizer:
       choice.layout.sharding.offload_optimizer = true;
-      return {SwitchedOn("layout.sharding.offload_optimizer")};
+      return {SwitchedOn(kOffloadedOptimizerField.path)};
     case RunSetting::kOffloadParameters:
       return OffloadParameters(choice);
     case RunSetting::kDeviceCount:

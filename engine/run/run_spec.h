@@ -24,7 +24,8 @@
 #include "engine/model/model_spec.h"
 #include "engine/model/sharding/parallel_layout.h"
 #include "engine/model/trace/micro_batch.h"
-#include "engine/time/rate_requirement.h"
+#include "engine/run/device_selection.h"
+#include "engine/run/interruptions.h"
 
 namespace sextant {
 
@@ -67,6 +68,12 @@ struct EconomicsSpec {
   absl::optional<double> seconds_to_deadline = {};  // from the run's start
 };
 
+// The least quality of the matrix multiplication rate; a worse rate is an error.
+struct RateRequirement {
+  absl::optional<RateSource> minimum_source = {};   // the worst allowed
+  absl::optional<double> maximum_age_seconds = {};  // of this host's measurements
+};
+
 // How far to look for a layout.
 enum class SearchExtent { kNone, kBounded, kExhaustive };
 
@@ -92,33 +99,6 @@ inline constexpr size_t kMaxBatchPhases = 64;
 struct BatchPhase {
   int64_t token_count = 0;
   int64_t global_batch_size = 0;  // sequences
-};
-
-// The sizes of a ParallelLayout that a request gives. A search chooses the others.
-struct ParallelSizes {
-  absl::optional<int64_t> tensor_parallel_size = {};
-  bool split_key_value_heads = false;
-  absl::optional<int64_t> pipeline_parallel_size = {};
-  absl::optional<int64_t> virtual_stage_count = {};
-  std::vector<int64_t> layers_per_chunk = {};  // empty: not given
-  absl::optional<int64_t> expert_parallel_size = {};
-  absl::optional<int64_t> expert_tensor_parallel_size = {};
-};
-
-// As in sextant.v1.InterruptionSpec. Absent fields add nothing.
-struct InterruptionSpec {
-  absl::optional<double> failures_per_device_hour = {};
-  absl::optional<double> restart_seconds = {};
-  absl::optional<double> checkpoint_write_bytes_per_second = {};
-  absl::optional<double> device_write_bytes_per_second = {};
-  absl::optional<double> checkpoint_read_bytes_per_second = {};
-  absl::optional<double> checkpoint_stall_ratio = {};
-  absl::optional<double> checkpoint_interval_seconds = {};
-  absl::optional<double> stall_ratio = {};
-
-  bool fails() const { return failures_per_device_hour.value_or(0) > 0; }
-  // True where the run writes checkpoints.
-  bool writes() const { return fails() || checkpoint_interval_seconds.has_value(); }
 };
 
 // How a run is laid out over its devices and executed. Absent fields have defaults; fields given
@@ -148,38 +128,6 @@ struct RunLayout {
   std::vector<std::string> unmodelled_settings = {};  // they may lower memory
 };
 
-// A size of a layout that a request may give: each is described here alone.
-struct LayoutSize {
-  absl::string_view field;
-  absl::optional<int64_t>& (*in)(RunLayout& layout);
-};
-
-template <auto kSize>
-absl::optional<int64_t>& SizeIn(RunLayout& layout) {
-  return layout.*kSize;
-}
-template <auto kSize>
-absl::optional<int64_t>& ParallelSizeIn(RunLayout& layout) {
-  return layout.parallel.*kSize;
-}
-
-inline constexpr LayoutSize kTensorParallel = {
-    "layout.parallel.tensor_parallel_size", ParallelSizeIn<&ParallelSizes::tensor_parallel_size>};
-inline constexpr LayoutSize kPipelineParallel = {
-    "layout.parallel.pipeline_parallel_size",
-    ParallelSizeIn<&ParallelSizes::pipeline_parallel_size>};
-inline constexpr LayoutSize kVirtualStages = {"layout.parallel.virtual_stage_count",
-                                              ParallelSizeIn<&ParallelSizes::virtual_stage_count>};
-inline constexpr LayoutSize kExpertParallel = {
-    "layout.parallel.expert_parallel_size", ParallelSizeIn<&ParallelSizes::expert_parallel_size>};
-inline constexpr LayoutSize kExpertTensorParallel = {
-    "layout.parallel.expert_tensor_parallel_size",
-    ParallelSizeIn<&ParallelSizes::expert_tensor_parallel_size>};
-inline constexpr LayoutSize kContextParallel = {"layout.context_parallel_size",
-                                                SizeIn<&RunLayout::context_parallel_size>};
-inline constexpr LayoutSize kMicroBatchSequences = {"layout.micro_batch_size",
-                                                    SizeIn<&RunLayout::micro_batch_size>};
-
 // A step of the run's model that was measured on its devices. What is absent is as in the run.
 struct MeasuredStep {
   double seconds = 0;
@@ -201,6 +149,10 @@ struct RunSpec {
   absl::optional<MeasuredStep> measured_step = {};
   InterruptionSpec interruptions = {};
 };
+
+// Appends to `violations` the invalid fields of `requirement`, whose field is `path`.
+void CheckRequirement(const RateRequirement& requirement, absl::string_view path,
+                      FieldViolations& violations);
 
 // Appends to `violations` all errors of `run` taken by itself: ranges, missing fields, exclusive
 // options. Names are resolved later.

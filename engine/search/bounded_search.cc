@@ -26,34 +26,37 @@
 namespace sextant {
 namespace {
 
-bool IsSubset(const RecomputeChoice& a, const RecomputeChoice& b) {
-  return a.attention_core <= b.attention_core && a.norm_outputs <= b.norm_outputs &&
+bool IsFull(const Recomputation& again) { return again.policy == RecomputePolicy::kFull; }
+
+bool IsSubset(const Recomputation& a, const Recomputation& b) {
+  return a.policy <= b.policy && a.norm_outputs <= b.norm_outputs &&
          a.activation_function <= b.activation_function &&
-         a.latent_projections <= b.latent_projections;
+         a.latent_up_projections <= b.latent_up_projections;
 }
 
 // Recomputes at most what `b` does, so that it keeps at least as much.
-bool KeepsMore(const RecomputeChoice& a, const RecomputeChoice& b) {
-  if (a.full) return b.full && a.layers_per_block == b.layers_per_block;
-  return b.full || IsSubset(a, b);
+bool KeepsMore(const Recomputation& a, const Recomputation& b) {
+  if (IsFull(a)) return IsFull(b) && a.layers_per_block == b.layers_per_block;
+  return IsFull(b) || IsSubset(a, b);
 }
 
 // Larger for layouts that are likely to take less memory.
 auto ThriftOf(const LayoutChoice& of) {
-  return std::make_tuple(-of.micro_batch, of.recompute.full, of.recompute, of.zero_stage,
-                         of.offload, of.sequence_parallel, !of.stays_gathered, -of.shard_group);
+  return std::make_tuple(-of.micro_batch, of.recompute, of.zero_stage, of.offload,
+                         of.sequence_parallel, !of.stays_gathered, -of.shard_group);
 }
 
 // Smaller for the better samples of a group. Micro-batches of at least 2,048 tokens, all parts
 // computed again but not whole layers, and state that is divided, but not gathered for each
 // micro-batch, or within servers.
 auto SampleOrderOf(const LayoutChoice& of, int64_t tokens) {
-  const int parts = of.recompute.attention_core + of.recompute.norm_outputs +
-                    of.recompute.activation_function + of.recompute.latent_projections;
+  const Recomputation& again = of.recompute;
+  const int parts = (again.policy == RecomputePolicy::kSelective) + again.norm_outputs +
+                    again.activation_function + again.latent_up_projections;
   const int state = of.zero_stage == ZeroStage::kParameters ? -1 : static_cast<int>(of.zero_stage);
-  return std::make_tuple(of.recompute.full, tokens < 2048,
-                         of.micro_batch * (tokens < 2048 ? -1 : 1), -parts, -state, of.offload,
-                         !of.sequence_parallel, of.stays_gathered, of.shard_group);
+  return std::make_tuple(IsFull(again), tokens < 2048, of.micro_batch * (tokens < 2048 ? -1 : 1),
+                         -parts, -state, of.offload, !of.sequence_parallel, of.stays_gathered,
+                         of.shard_group);
 }
 
 int DoublingsBetween(int32_t a, int32_t b) {
@@ -102,7 +105,7 @@ bool IsNear(const LayoutChoice& a, const LayoutChoice& b) {
       a.pipeline != b.pipeline || a.virtual_stages != b.virtual_stages,
       a.expert != b.expert || (each(a) != each(b) && a.expert_tensor != b.expert_tensor),
       a.schedule != b.schedule,
-      a.kernels != b.kernels,
+      a.loss != b.loss,
   };
   return std::count(std::begin(differ), std::end(differ), true) == 1;
 }

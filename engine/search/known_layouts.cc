@@ -35,31 +35,6 @@ size_t MostKept(const LayoutBase& base) {
   return std::clamp<size_t>(kMaxKeptBytes / bytes, 1, kMaxKept);
 }
 
-LayoutChoice WithoutState(LayoutChoice choice) {
-  constexpr LayoutChoice kDefault;
-  choice.zero_stage = kDefault.zero_stage;
-  choice.shard_group = kDefault.shard_group;
-  choice.stays_gathered = kDefault.stays_gathered;
-  choice.offload = kDefault.offload;
-  return choice;
-}
-
-LayoutChoice WithoutMicroBatches(LayoutChoice choice) {
-  constexpr LayoutChoice kDefault;
-  choice.micro_batch = kDefault.micro_batch;
-  choice.recompute = kDefault.recompute;
-  choice.sequence_parallel = kDefault.sequence_parallel;
-  return choice;
-}
-
-LayoutChoice WithoutStages(LayoutChoice choice) {
-  constexpr LayoutChoice kDefault;
-  choice.pipeline = kDefault.pipeline;
-  choice.virtual_stages = kDefault.virtual_stages;
-  choice.schedule = kDefault.schedule;
-  return choice;
-}
-
 size_t DivisionOf(const MemoryJob& job) {
   const StateSharding& sharding = job.state.sharding;
   if (!DividesParameters(sharding)) return 0;
@@ -101,7 +76,7 @@ absl::StatusOr<BytesInterval> KnownLayouts::PeakProcess() {
 // Layouts that only divide state otherwise are refused for that alone: CheckStateSpec() and
 // CheckRefusals().
 bool KnownLayouts::Select(const LayoutChoice& choice) {
-  const bool is_new = !model_.has_value() || model_->choice != WithoutState(choice);
+  const bool is_new = !model_.has_value() || model_->choice != Without<ChoicePart::kState>(choice);
   if (is_new && !SetModel(choice)) return false;
   state_ = &model_->stages->states.At(StateKeyOf(choice), [&] {
     if (is_new) return LayoutStateOf(job());
@@ -119,9 +94,10 @@ bool KnownLayouts::Select(const LayoutChoice& choice) {
 bool KnownLayouts::SetModel(const LayoutChoice& choice) {
   absl::StatusOr<MemoryModel> made = ModelOf(choice);
   if (!made.ok()) return false;
-  model_.emplace(LayoutModel{.choice = WithoutState(choice), .memory = *std::move(made)});
+  model_.emplace(
+      LayoutModel{.choice = Without<ChoicePart::kState>(choice), .memory = *std::move(made)});
   const auto stages = static_cast<size_t>(memory().stage_count());
-  model_->stages = &stages_.At(WithoutMicroBatches(model_->choice), [stages] {
+  model_->stages = &stages_.At(Without<ChoicePart::kMicroBatch>(model_->choice), [stages] {
     const size_t most = std::max<size_t>(kMaxHeldStages / stages, 1);
     return LayoutStages{.states = ShortMemo<StateKey, LayoutState>(most)};
   });
@@ -158,7 +134,7 @@ StateKey KnownLayouts::StateKeyOf(const LayoutChoice& choice) const {
   const MemoryJob& job = this->job();
   const bool casts_blocks =
       job.buffers.autocast && job.batch.recomputation.policy == RecomputePolicy::kFull;
-  return {.choice = WithoutMicroBatches(choice),
+  return {.choice = Without<ChoicePart::kMicroBatch>(choice),
           .recomputed_block = casts_blocks ? choice.recompute.layers_per_block : 0,
           .single = job.pipeline.micro_batch_count == 1};
 }
@@ -167,7 +143,7 @@ LayoutChunks KnownLayouts::ChunksOf(bool divides_gradients) {
   const BufferSpec& buffers = job().buffers;
   const bool counts = buffers.gradient_lifetime == GradientLifetime::kFromBackward ||
                       buffers.keeps_stage_inputs || job().pipeline.deferred_head_gradients > 0;
-  KnownLayers& layers = LayersOf({.choice = WithoutStages(model_->choice),
+  KnownLayers& layers = LayersOf({.choice = Without<ChoicePart::kStages>(model_->choice),
                                   .divides_gradients = divides_gradients,
                                   .count = counts ? job().pipeline.micro_batch_count : 0,
                                   .vocabulary = memory().spec().embedding.padded_vocabulary_size});

@@ -71,7 +71,7 @@ struct KnownLayers {
 // The key of the stages' state.
 struct StateKey {
   LayoutChoice choice = {};      // without micro-batches and their recomputation
-  int32_t recomputed_block = 0;  // layers, where that changes their casts; 0: not whole layers
+  int64_t recomputed_block = 0;  // layers, where that changes their casts; 0: not whole layers
   bool single = false;           // one micro-batch a step
 
   friend bool operator==(const StateKey&, const StateKey&) = default;

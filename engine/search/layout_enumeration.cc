@@ -25,8 +25,8 @@ class GroupLoops {
       : space_(space), visit_(visit) {}
 
   void Run() {
-    for (const KernelChoice& kernels : space_.kernels) {
-      kernels_ = kernels;
+    for (const absl::optional<LossKind> loss : space_.loss) {
+      loss_ = loss;
       if (!Sizes()) return;
     }
   }
@@ -38,8 +38,7 @@ class GroupLoops {
         for (const int32_t pipeline : space_.pipeline) {
           const int64_t model = int64_t{pipeline} * tensor * context;
           if (space_.device_count % model != 0) continue;
-          choice_ = {
-              .tensor = tensor, .pipeline = pipeline, .context = context, .kernels = kernels_};
+          choice_ = {.tensor = tensor, .pipeline = pipeline, .context = context, .loss = loss_};
           data_ = space_.device_count / model;
           if (!Experts()) return false;
         }
@@ -84,7 +83,7 @@ class GroupLoops {
 
   const LayoutSpace& space_;
   LayoutSpace::GroupVisitor visit_;
-  KernelChoice kernels_;
+  absl::optional<LossKind> loss_;
   LayoutChoice choice_;
   int64_t data_ = 1;
 };
@@ -133,9 +132,8 @@ class LayoutLoops {
   bool Passes(absl::FunctionRef<bool()> each) {
     const int64_t chunks = int64_t{choice_.pipeline} * choice_.virtual_stages;
     const int64_t layers = (space_.layer_count + chunks - 1) / chunks;
-    for (const RecomputeChoice& recompute : space_.recompute) {
+    for (const Recomputation& recompute : space_.recompute) {
       if (recompute.layers_per_block > std::max<int64_t>(layers, 1)) continue;
-      if (recompute.attention_core && IsFused()) continue;
       for (const bool sequence_parallel : space_.sequence_parallel) {
         if (choice_.tensor == 1 && sequence_parallel != space_.sequence_parallel.front()) continue;
         choice_.recompute = recompute;
@@ -144,10 +142,6 @@ class LayoutLoops {
       }
     }
     return true;
-  }
-
-  bool IsFused() const {
-    return choice_.kernels.is_chosen && choice_.kernels.attention == AttentionKernel::kFlash;
   }
 
   bool State() {

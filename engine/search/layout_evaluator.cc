@@ -24,13 +24,12 @@ absl::Status LayoutEvaluator::Prepare(FieldViolations found, bool offloads) {
   SEXTANT_ASSIGN_OR_RETURN(base_.resolved, Resolve(run, std::move(found), work_));
   const ResolvedRun& resolved = base_.resolved;
   const int64_t node = resolved.node != nullptr ? resolved.node->device_count : 1;
-  const RunLayout& layout = *run.layout;
   base_.space = SpaceOf(
       run,
       {.spec = *resolved.shape.architecture,
        .parameter_count = resolved.parameters.all.total,
        .weight_bytes_each = StorageBytes(resolved.precision.weight_data_type),
-       .node_devices = std::max<int64_t>(node, layout.parallel.tensor_parallel_size.value_or(1)),
+       .node_devices = std::max<int64_t>(node, kTensorParallelField.in(*run.layout).value_or(1)),
        .usable = resolved.capacity.usable(),
        .offloads = offloads});
   base_.bound = StateBound(run, resolved);
@@ -39,7 +38,7 @@ absl::Status LayoutEvaluator::Prepare(FieldViolations found, bool offloads) {
   if (base_.untimed.field.empty()) {
     // The layouts that are evaluated give both.
     run.training.recompute = base_.given.recompute;
-    run.layout->parallel.virtual_stage_count = layout.parallel.virtual_stage_count.value_or(1);
+    kVirtualStagesField.set(kVirtualStagesField.in(*run.layout).value_or(1), *run.layout);
     SEXTANT_ASSIGN_OR_RETURN(base_.predictor, StepPredictor::Of(run, resolved, work_));
     if (base_.predictor->devices().empty()) {
       base_.predictor.reset();

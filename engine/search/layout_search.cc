@@ -23,6 +23,7 @@
 #include "engine/framework/software_stack.h"
 #include "engine/memory/ledger/framework_spec.h"
 #include "engine/model/sharding/parallel_layout.h"
+#include "engine/run/layout_fields.h"
 #include "engine/search/bounded_search.h"
 
 namespace sextant {
@@ -82,22 +83,21 @@ void CheckSearch(const RunSpec& run, FieldViolations& violations) {
 void AddConflicts(const RunSpec& run, FieldViolations& violations) {
   const int64_t devices = run.cluster.device_count;
   const auto fits = [devices](int64_t size) { return size >= 1 && devices % size == 0; };
-  RunLayout layout = *run.layout;
-  const LayoutSize* const sizes[] = {&kTensorParallel, &kPipelineParallel, &kContextParallel};
+  const LayoutField sizes[] = {kTensorParallelField, kPipelineParallelField, kContextParallelField};
   for (size_t i = 0; i < std::size(sizes); ++i) {
-    const absl::optional<int64_t> size = sizes[i]->in(layout);
+    const absl::optional<int64_t> size = sizes[i].in(*run.layout);
     if (!size.has_value()) continue;
     if (!fits(*size)) {
-      violations.Add(std::string(sizes[i]->field),
+      violations.Add(std::string(sizes[i].path),
                      absl::StrCat("is ", *size, ", which the ", devices,
                                   " of cluster.device_count are not a multiple of"));
       continue;
     }
     for (size_t j = i + 1; j < std::size(sizes); ++j) {
-      const int64_t other = sizes[j]->in(layout).value_or(1);
+      const int64_t other = sizes[j].in(*run.layout).value_or(1);
       if (!fits(other) || fits(*size * other)) continue;
-      violations.Add(std::string(sizes[i]->field),
-                     absl::StrCat("is ", *size, ", and with ", sizes[j]->field, " ", other,
+      violations.Add(std::string(sizes[i].path),
+                     absl::StrCat("is ", *size, ", and with ", sizes[j].path, " ", other,
                                   " takes a multiple of ", *size * other, " devices, which ",
                                   devices, " are not"));
     }
@@ -191,7 +191,7 @@ struct CountedGroup {
   double guess = 0;
   size_t index = 0;
   int64_t left = 0;
-  KernelChoice kernels = {};
+  absl::optional<LossKind> loss = {};
 };
 
 // Evaluates the part of `shard` of the layouts that counting leaves: all, or max_evaluations of
@@ -209,7 +209,7 @@ class ExhaustiveSearch {
 
   absl::Status Run() {
     SEXTANT_RETURN_IF_ERROR(FindGroups());
-    if (left_ > shard_.max_evaluations && space_.kernels.size() > 1) {
+    if (left_ > shard_.max_evaluations && space_.loss.size() > 1) {
       SEXTANT_RETURN_IF_ERROR(KeepKernels());
     }
     ChooseGroups();
@@ -246,7 +246,7 @@ class ExhaustiveSearch {
       }
       if (shard_.index == 0) builder_.Count(counts);
       left_ += counts.left;
-      groups_.push_back({GuessOf(group, space_), groups_.size(), counts.left, group.sizes.kernels});
+      groups_.push_back({GuessOf(group, space_), groups_.size(), counts.left, group.sizes.loss});
       status = work_.Spend(kStepsAGroup);
       return status.ok();
     });
@@ -259,10 +259,10 @@ class ExhaustiveSearch {
     OutcomeBuilder sample(evaluator_, nobody, /*times_all=*/false);
     SEXTANT_RETURN_IF_ERROR(SearchBounded(evaluator_, work_, sample));
     if (!sample.has_best()) return absl::OkStatus();
-    const KernelChoice kernels = sample.out().best.front().choice.kernels;
+    const absl::optional<LossKind> loss = sample.out().best.front().choice.loss;
     left_ = 0;
     for (CountedGroup& group : groups_) {
-      if (group.kernels != kernels) group.left = 0;
+      if (group.loss != loss) group.left = 0;
       left_ += group.left;
     }
     builder_.out().exhaustive = false;

@@ -49,11 +49,6 @@ std::vector<int32_t> Only(int64_t value, int64_t least = 1) {
   return {static_cast<int32_t>(value < least || value > kNone ? kNone : value)};
 }
 
-std::vector<int32_t> GivenOr(absl::optional<int64_t> given,
-                             absl::FunctionRef<std::vector<int32_t>()> values) {
-  return given.has_value() ? Only(*given) : values();
-}
-
 int64_t LayersOf(const StackSpec& stack) {
   int64_t out = 0;
   for (const LayerRun& run : stack.layers) out += run.count;
@@ -124,35 +119,40 @@ class SpaceBuilder {
   }
 
   void FillSizes() {
-    const ParallelSizes& given = layout_.parallel;
     const int64_t length = *run_.training.sequence_length;
     const bool across = run_.options.tensor_across_nodes;
     const int64_t group = across ? out_.device_count : out_.node_devices;
-    out_.tensor = GivenOr(given.tensor_parallel_size, [&] {
+    out_.tensor = GivenOr(kTensorParallelField, [&] {
       return DivisorsOf(group, across ? std::max(kMaxTensor, out_.node_devices) : group);
     });
-    const bool by_hand = !given.layers_per_chunk.empty();
-    out_.pipeline = GivenOr(given.pipeline_parallel_size, [&] {
+    const bool by_hand = !layout_.parallel.layers_per_chunk.empty();
+    out_.pipeline = GivenOr(kPipelineParallelField, [&] {
       const int64_t stages = traits_.pipeline.value ? std::min(out_.layer_count, kMaxStages) : 1;
       return DivisorsOf(out_.device_count, by_hand ? 1 : stages);
     });
-    out_.virtual_stages = GivenOr(given.virtual_stage_count, [&] {
+    out_.virtual_stages = GivenOr(kVirtualStagesField, [&] {
       return DivisorsOf(out_.layer_count, out_.interleaves && !by_hand ? kMaxStages : 1);
     });
-    out_.context = GivenOr(layout_.context_parallel_size, [&] {
+    out_.context = GivenOr(kContextParallelField, [&] {
       return PowersOfTwo(std::clamp<int64_t>(length / kMinContextTokens, 1, kMaxContext));
     });
     const bool has_experts = out_.expert_count > 0;
-    out_.expert = GivenOr(given.expert_parallel_size, [&] {
+    out_.expert = GivenOr(kExpertParallelField, [&] {
       return DivisorsOf(std::max<int64_t>(out_.expert_count, 1), out_.device_count);
     });
-    out_.expert_tensor = given.expert_tensor_parallel_size.has_value()
-                             ? Only(*given.expert_tensor_parallel_size, 0)
-                         : has_experts ? std::vector<int32_t>{0, 1}
-                                       : std::vector<int32_t>{0};
-    out_.micro_batch = GivenOr(layout_.micro_batch_size,
+    const absl::optional<int64_t> expert_tensor = kExpertTensorParallelField.in(layout_);
+    out_.expert_tensor = expert_tensor.has_value() ? Only(*expert_tensor, 0)
+                         : has_experts             ? std::vector<int32_t>{0, 1}
+                                                   : std::vector<int32_t>{0};
+    out_.micro_batch = GivenOr(kMicroBatchSequencesField,
                                [&] { return PowersOfTwo(std::min(kMaxMicroBatch, out_.batch)); });
     FillShardGroups();
+  }
+
+  std::vector<int32_t> GivenOr(const LayoutField& size,
+                               absl::FunctionRef<std::vector<int32_t>()> values) const {
+    const absl::optional<int64_t> given = size.in(layout_);
+    return given.has_value() ? Only(*given) : values();
   }
 
   // All ranks, or those of one server.
@@ -163,7 +163,7 @@ class SpaceBuilder {
   }
 
   void FillChoices() {
-    FillKernels();
+    FillLoss();
     FillOffload();
     const bool weights = !out_.offload.empty() && out_.offload.back() == Offload::kAll;
     out_.zero_stage = layout_.zero_stage.has_value() ? std::vector<ZeroStage>{*layout_.zero_stage}
@@ -186,25 +186,18 @@ class SpaceBuilder {
     }
   }
 
-  void FillKernels() {
-    out_.kernels = {{}};
+  void FillLoss() {
+    out_.loss = {absl::nullopt};
     if (!run_.options.search_kernels) return;
-    out_.kernels.clear();
-    std::vector<LossKind> losses = {layout_.loss.value_or(traits_.loss.value)};
+    out_.is_unfused = IsUnfused();
+    out_.loss = {layout_.loss.value_or(traits_.loss.value)};
     if (!layout_.loss.has_value() && traits_.fused_loss.value &&
-        losses.front() != LossKind::kFused) {
-      losses.push_back(LossKind::kFused);
-    }
-    for (const LossKind loss : losses) {
-      out_.kernels.push_back({true, layout_.kernels.attention, loss});
+        out_.loss.front() != LossKind::kFused) {
+      out_.loss.push_back(LossKind::kFused);
     }
   }
 
-  // True if attention is unfused in the layouts of a choice.
-  bool IsUnfused(const KernelChoice& choice) const {
-    return (choice.is_chosen ? choice.attention : layout_.kernels.attention) ==
-           AttentionKernel::kUnfused;
-  }
+  bool IsUnfused() const { return layout_.kernels.attention == AttentionKernel::kUnfused; }
 
   void FillOffload() {
     if (!context_.offloads) {
@@ -220,24 +213,23 @@ class SpaceBuilder {
   void FillRecompute() {
     out_.recompute = {{}};
     if (run_.training.recompute.has_value()) return;
-    const auto with = [this](bool RecomputeChoice::*part) {
+    const auto with = [this](auto part, auto value) {
       const size_t count = out_.recompute.size();
       for (size_t i = 0; i < count; ++i) {
-        RecomputeChoice choice = out_.recompute[i];
-        choice.*part = true;
+        Recomputation choice = out_.recompute[i];
+        choice.*part = value;
         out_.recompute.push_back(choice);
       }
     };
     const bool modules = traits_.recomputes_modules.value;
-    if (modules) with(&RecomputeChoice::norm_outputs);
-    if (modules && out_.expert_count > 0) with(&RecomputeChoice::activation_function);
-    if (modules && HasLatentAttention(context_.spec)) with(&RecomputeChoice::latent_projections);
-    if (std::any_of(out_.kernels.begin(), out_.kernels.end(),
-                    [this](const auto& choice) { return IsUnfused(choice); })) {
-      with(&RecomputeChoice::attention_core);
+    if (modules) with(&Recomputation::norm_outputs, true);
+    if (modules && out_.expert_count > 0) with(&Recomputation::activation_function, true);
+    if (modules && HasLatentAttention(context_.spec)) {
+      with(&Recomputation::latent_up_projections, true);
     }
+    if (IsUnfused()) with(&Recomputation::policy, RecomputePolicy::kSelective);
     for (const int32_t layers : PowersOfTwo(kMaxBlockLayers)) {
-      out_.recompute.push_back({.full = true, .layers_per_block = layers});
+      out_.recompute.push_back({.policy = RecomputePolicy::kFull, .layers_per_block = layers});
     }
   }
 
@@ -257,29 +249,6 @@ double BubbleOf(double count, const LayoutGroup& group) {
   return (group.sizes.pipeline - 1) / (count * group.sizes.virtual_stages);
 }
 
-// Adds `choice` to what `run` computes again.
-void ApplyRecompute(const RecomputeChoice& choice, JobChoice& run) {
-  Recomputation& parts = run.layout.kernels.recomputation;
-  if (choice.full) {
-    run.recompute = RecomputePolicy::kFull;
-    parts = {};
-  }
-  if (choice.attention_core) run.recompute = RecomputePolicy::kSelective;
-  if (choice.layers_per_block > 1) parts.layers_per_block = choice.layers_per_block;
-  parts.norm_outputs |= choice.norm_outputs;
-  parts.activation_function |= choice.activation_function;
-  parts.latent_up_projections |= choice.latent_projections;
-}
-
-// Layers that don't divide into stages are dealt out one by one from the second stage on.
-void DealLayers(const LayoutChoice& choice, int64_t layer_count, std::vector<int64_t>& out) {
-  const int64_t chunks = int64_t{choice.pipeline} * choice.virtual_stages;
-  if (layer_count % chunks == 0) return;
-  out.assign(static_cast<size_t>(chunks), layer_count / chunks);
-  const int64_t rest = layer_count % chunks;
-  for (int64_t i = 1; i <= rest; ++i) ++out[static_cast<size_t>(i % chunks)];
-}
-
 }  // namespace
 
 bool MayOffload(const RunSpec& run) {
@@ -293,50 +262,21 @@ LayoutSpace SpaceOf(const RunSpec& run, const SpaceContext& context) {
   return SpaceBuilder(run, context).Build();
 }
 
-void ApplyTo(const LayoutChoice& choice, int64_t layer_count, JobChoice& run) {
-  RunLayout& layout = run.layout;
-  layout.framework.searched = true;
-  if (choice.kernels.is_chosen) {
-    layout.kernels.attention = choice.kernels.attention;
-    layout.loss = choice.kernels.loss;
-  }
-  for (const ChosenSize& each : kChosenSizes) each.size.in(layout) = choice.*each.chosen;
-  layout.sequence_parallel = choice.sequence_parallel;
-  layout.schedule = choice.schedule;
-  layout.zero_stage = choice.zero_stage;
-  layout.sharding.shard_group_size = choice.shard_group;
-  if (choice.stays_gathered) layout.reshard_after_forward = false;
-  if (choice.offload != Offload::kNone) {
-    layout.sharding.offload_optimizer = true;
-    layout.sharding.offload_parameters = choice.offload == Offload::kAll;
-  }
-  ApplyRecompute(choice.recompute, run);
-  std::vector<int64_t>& layers = layout.parallel.layers_per_chunk;
-  if (layers.empty()) DealLayers(choice, layer_count, layers);
-}
-
-void ApplyTo(const LayoutChoice& choice, int64_t layer_count, RunSpec& run) {
-  JobChoice job = {.layout = *std::move(run.layout),
-                   .recompute = run.training.recompute.value_or(RecomputePolicy::kNone)};
-  ApplyTo(choice, layer_count, job);
-  run.layout = std::move(job.layout);
-  run.training.recompute = job.recompute;
-}
-
 double GuessOf(const LayoutGroup& group, const LayoutSpace& space) {
   const LayoutChoice& sizes = group.sizes;
   double losses = 0.04 * std::log2(sizes.tensor) + 0.03 * std::log2(sizes.context) +
                   0.03 * std::log2(sizes.expert) + 0.01 * std::log2(sizes.virtual_stages);
-  if (sizes.kernels.attention == AttentionKernel::kUnfused) losses += 0.1;
+  if (space.is_unfused) losses += 0.1;
   return (1 + BubbleOf(CountOf(space.micro_batch.front(), group, space), group)) * (1 + losses);
 }
 
 double GuessWithin(const LayoutChoice& choice, const LayoutGroup& group, const LayoutSpace& space) {
   const double count = CountOf(choice.micro_batch, group, space);
-  double losses = 0.01 * choice.recompute.norm_outputs +
-                  0.01 * choice.recompute.activation_function +
-                  0.04 * choice.recompute.attention_core +
-                  0.04 * choice.recompute.latent_projections + 0.32 * choice.recompute.full;
+  const Recomputation& again = choice.recompute;
+  double losses = 0.01 * again.norm_outputs + 0.01 * again.activation_function +
+                  0.04 * (again.policy == RecomputePolicy::kSelective) +
+                  0.04 * again.latent_up_projections +
+                  0.32 * (again.policy == RecomputePolicy::kFull);
   if (choice.tensor > 1 && !choice.sequence_parallel) losses += 0.05;
   if (choice.zero_stage == ZeroStage::kParameters && choice.pipeline > 1) losses += 0.2 * count;
   if (choice.zero_stage == ZeroStage::kParameters) {  // gathered by these ranks

@@ -10,96 +10,13 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "engine/base/units.h"
 #include "engine/model/architecture/architecture_spec.h"
-#include "engine/run/job.h"
 #include "engine/run/run_spec.h"
+#include "engine/search/layout_choice.h"
 
 namespace sextant {
-
-// Parts that a layer recomputes, in addition to the run's.
-struct RecomputeChoice {
-  bool full = false;             // whole layers
-  int32_t layers_per_block = 1;  // of full: of which only the input is kept
-  bool attention_core = false;   // in separate kernels
-  bool norm_outputs = false;
-  bool activation_function = false;
-  bool latent_projections = false;  // of latent attention
-
-  friend auto operator<=>(const RecomputeChoice&, const RecomputeChoice&) = default;
-  template <typename H>
-  friend H AbslHashValue(H h, const RecomputeChoice& choice) {
-    const auto& [full, layers, attention, norms, activation, latent] = choice;
-    return H::combine(std::move(h), full, layers, attention, norms, activation, latent);
-  }
-};
-
-// The kernels of attention and loss.
-struct KernelChoice {
-  bool is_chosen = false;  // false: the run's
-  AttentionKernel attention = AttentionKernel::kFlash;
-  LossKind loss = LossKind::kPlain;
-
-  friend auto operator<=>(const KernelChoice&, const KernelChoice&) = default;
-  template <typename H>
-  friend H AbslHashValue(H h, const KernelChoice& choice) {
-    const auto& [is_chosen, attention, loss] = choice;
-    return H::combine(std::move(h), is_chosen, attention, loss);
-  }
-};
-
-// State that a layout keeps in host memory, beyond what the run says.
-enum class Offload {
-  kNone,
-  kOptimizer,  // gradients, master weights and the optimizer's numbers
-  kAll,        // and ZeRO stage 3's shards of weights
-};
-
-// One layout of a space.
-struct LayoutChoice {
-  int32_t tensor = 1;
-  int32_t pipeline = 1;
-  int32_t virtual_stages = 1;
-  int32_t context = 1;
-  int32_t expert = 1;
-  int32_t expert_tensor = 0;  // 0: as tensor
-  int32_t micro_batch = 1;
-  int32_t shard_group = 0;  // ranks that share out ZeRO's state; 0: all data parallel ranks
-  ZeroStage zero_stage = ZeroStage::kNone;
-  bool stays_gathered = false;  // ZeRO stage 3: weights, from the forward to the backward pass
-  RecomputeChoice recompute = {};
-  PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
-  bool sequence_parallel = false;
-  Offload offload = Offload::kNone;
-  KernelChoice kernels = {};
-
-  friend auto operator<=>(const LayoutChoice&, const LayoutChoice&) = default;
-  template <typename H>
-  friend H AbslHashValue(H h, const LayoutChoice& choice) {
-    const auto& [tensor, pipeline, virtual_stages, context, expert, expert_tensor, micro_batch,
-                 shard_group, zero_stage, stays_gathered, recompute, schedule, sequence_parallel,
-                 offload, kernels] = choice;  // all: else this is an error
-    return H::combine(std::move(h), tensor, pipeline, virtual_stages, context, expert,
-                      expert_tensor, micro_batch, shard_group, zero_stage, stays_gathered,
-                      recompute, schedule, sequence_parallel, offload, kernels);
-  }
-};
-
-// A size of a choice, and that of a run's layout.
-struct ChosenSize {
-  int32_t LayoutChoice::*chosen;
-  const LayoutSize& size;
-};
-inline constexpr ChosenSize kChosenSizes[] = {
-    {&LayoutChoice::tensor, kTensorParallel},
-    {&LayoutChoice::pipeline, kPipelineParallel},
-    {&LayoutChoice::virtual_stages, kVirtualStages},
-    {&LayoutChoice::context, kContextParallel},
-    {&LayoutChoice::expert, kExpertParallel},
-    {&LayoutChoice::expert_tensor, kExpertTensorParallel},
-    {&LayoutChoice::micro_batch, kMicroBatchSequences},
-};
 
 // Why a considered layout was excluded.
 enum class Pruned {
@@ -142,6 +59,7 @@ struct LayoutSpace {
   double weight_bytes = 0;   // of all weights as computed
   double usable_bytes = 0;   // of one device
   bool interleaves = false;  // the framework has interleaved stages
+  bool is_unfused = false;   // attention, in separate kernels, where kernels are searched
   ZeroStage most_under_pipeline = ZeroStage::kParameters;
   std::vector<int32_t> tensor = {};
   std::vector<int32_t> pipeline = {};  // divide the devices; more than the layers are left out
@@ -153,11 +71,11 @@ struct LayoutSpace {
   std::vector<int32_t> shard_group = {};
   std::vector<ZeroStage> zero_stage = {};
   std::vector<bool> stays_gathered = {};
-  std::vector<RecomputeChoice> recompute = {};
+  std::vector<Recomputation> recompute = {};
   std::vector<PipelineSchedule> schedule = {};
   std::vector<bool> sequence_parallel = {};
   std::vector<Offload> offload = {};
-  std::vector<KernelChoice> kernels = {};
+  std::vector<absl::optional<LossKind>> loss = {};
 
   // Calls `visit` with every group of layouts whose sizes divide the devices, in one order. Ends
   // where `visit` returns false.
@@ -189,12 +107,6 @@ bool MayOffload(const RunSpec& run);
 
 // The space of `run`, which has a layout with a global batch, and a sequence length.
 LayoutSpace SpaceOf(const RunSpec& run, const SpaceContext& context);
-
-// Writes `choice` to `run`. Layers that don't divide into stages are dealt out one by one from the
-// second stage on: the first holds the most activations, the last the head.
-void ApplyTo(const LayoutChoice& choice, int64_t layer_count, JobChoice& run);
-// The same with a run that has a layout.
-void ApplyTo(const LayoutChoice& choice, int64_t layer_count, RunSpec& run);
 
 // Rules of thumb, which decide the order of a search and nothing else. The time of a step over that
 // without any loss, by what its group has: the bubble, and exchanges.

@@ -7,7 +7,8 @@ namespace sextant {
 namespace {
 
 struct PublishedMost {
-  ChosenSize of;
+  int32_t LayoutChoice::*size;
+  const LayoutField& field;
   int64_t most;
   absl::string_view source;
 };
@@ -16,20 +17,15 @@ constexpr absl::string_view kLayout = "layout.";  // UnpublishedSize's fields ar
 
 // docs/search.md, "Beyond published runs".
 constexpr PublishedMost kPublished[] = {
-    {{&LayoutChoice::tensor, kTensorParallel},
-     16,
+    {&LayoutChoice::tensor, kTensorParallelField, 16,
      "nanotron, benchmark summary of the Ultra-Scale Playbook: 80B on 512 H100s"},
-    {{&LayoutChoice::pipeline, kPipelineParallel},
-     64,
+    {&LayoutChoice::pipeline, kPipelineParallelField, 64,
      "Narayanan et al. 2021 (arXiv 2104.04473) table 1: 1T on 3,072 A100s"},
-    {{&LayoutChoice::virtual_stages, kVirtualStages},
-     24,
+    {&LayoutChoice::virtual_stages, kVirtualStagesField, 24,
      "NVIDIA Megatron-Bridge, performance summary, 25.11: Qwen3 30B-A3B on 16 H100s"},
-    {{&LayoutChoice::context, kContextParallel},
-     32,
+    {&LayoutChoice::context, kContextParallelField, 32,
      "NVIDIA NeMo, long sequence performance: Llama 2 7B on 1,024 H100s"},
-    {{&LayoutChoice::expert, kExpertParallel},
-     128,
+    {&LayoutChoice::expert, kExpertParallelField, 128,
      "NVIDIA DGX Cloud benchmarking, v25.05.05: Llama 4 Maverick on 512 H100s"},
 };
 
@@ -38,17 +34,16 @@ constexpr PublishedMost kPublished[] = {
 std::vector<UnpublishedSize> UnpublishedSizesOf(const LayoutChoice& choice) {
   std::vector<UnpublishedSize> out;
   for (const PublishedMost& each : kPublished) {
-    const int64_t size = choice.*each.of.chosen;
+    const int64_t size = choice.*each.size;
     if (size > each.most)
-      out.push_back({each.of.size.field.substr(kLayout.size()), size, each.most, each.source});
+      out.push_back({each.field.path.substr(kLayout.size()), size, each.most, each.source});
   }
   return out;
 }
 
 bool IsPublished(const LayoutChoice& choice) {
-  return std::all_of(std::begin(kPublished), std::end(kPublished), [&](const PublishedMost& each) {
-    return choice.*each.of.chosen <= each.most;
-  });
+  return std::all_of(std::begin(kPublished), std::end(kPublished),
+                     [&](const PublishedMost& each) { return choice.*each.size <= each.most; });
 }
 
 }  // namespace sextant

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "engine/search/layout_space.h"
+#include "engine/search/layout_choice.h"
 
 namespace sextant {
 

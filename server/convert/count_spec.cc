@@ -7,7 +7,7 @@
 #include "server/convert/enums.h"
 #include "server/convert/message_fields.h"
 #include "server/convert/model_spec.h"
-#include "server/convert/run_spec.h"
+#include "server/convert/run_layout.h"
 
 namespace sextant::server {
 namespace {

@@ -5,7 +5,7 @@
 #include "engine/search/published_sizes.h"
 #include "server/convert/enums.h"
 #include "server/convert/message_fields.h"
-#include "server/convert/run_spec.h"
+#include "server/convert/run_layout.h"
 
 namespace sextant::server {
 namespace {
@@ -16,7 +16,11 @@ class Options {
  public:
   // `fastest`: of all that were found; null where none may fit.
   Options(int64_t layer_count, const LayoutOption* fastest, const v1::PlanRunRequest& request)
-      : layer_count_(layer_count), fastest_(fastest), request_(request) {}
+      : layer_count_(layer_count), fastest_(fastest), request_(request) {
+    FieldViolations checked;
+    given_ = RunLayoutFrom(request.layout(), "layout", checked);
+    recompute_ = RecomputePolicyPair::Known(request.training().recompute());
+  }
 
   void To(const LayoutOption& option, v1::LayoutOption* out) {
     LayoutTo(option.choice, out);
@@ -36,63 +40,26 @@ class Options {
   }
 
  private:
-  void LayoutTo(const LayoutChoice& choice, v1::LayoutOption* out) {
-    JobChoice chosen;
-    chosen.layout.parallel = ParallelSizesFrom(request_.layout().parallel());
+  void LayoutTo(const LayoutChoice& choice, v1::LayoutOption* out) const {
+    JobChoice chosen = {.layout = given_, .recompute = recompute_};
     ApplyTo(choice, layer_count_, chosen);
+    // One rank divides no sequences, whatever the request says.
+    if (choice.tensor == 1) chosen.layout.sequence_parallel = given_.sequence_parallel;
     v1::RunLayout& layout = *out->mutable_layout();
     layout = request_.layout();
-    SizesTo(chosen.layout.parallel, *layout.mutable_parallel());
-    layout.set_context_parallel_size(choice.context);
-    layout.set_micro_batch_size(choice.micro_batch);
-    layout.set_schedule(PipelineSchedulePair::To(choice.schedule));
-    if (choice.tensor > 1) layout.set_sequence_parallel(choice.sequence_parallel);
-    layout.mutable_sharding()->set_zero_stage(ZeroStagePair::To(choice.zero_stage));
-    if (choice.shard_group > 0) {
-      layout.mutable_sharding()->set_shard_group_size(choice.shard_group);
+    ChangedLayoutTo(given_, chosen.layout, &layout);
+    if (choice.loss.has_value()) {
+      layout.mutable_kernels()->set_attention(
+          AttentionKernelPair::To(chosen.layout.kernels.attention));
     }
-    if (choice.stays_gathered) layout.mutable_sharding()->set_reshard_after_forward(false);
-    if (choice.offload != Offload::kNone) layout.mutable_sharding()->set_offload_optimizer(true);
-    if (choice.offload == Offload::kAll) layout.mutable_sharding()->set_offload_parameters(true);
-    if (choice.kernels.is_chosen) {
-      layout.mutable_kernels()->set_attention(AttentionKernelPair::To(choice.kernels.attention));
-      layout.mutable_kernels()->set_loss(LossKindPair::To(choice.kernels.loss));
-    }
-    RecomputeTo(choice.recompute, out);
-  }
-
-  void RecomputeTo(const RecomputeChoice& choice, v1::LayoutOption* out) const {
-    const v1::RecomputePolicy given = request_.training().recompute();
-    out->set_recompute(choice.full                                 ? v1::RECOMPUTE_POLICY_FULL
-                       : choice.attention_core                     ? v1::RECOMPUTE_POLICY_SELECTIVE
-                       : given != v1::RECOMPUTE_POLICY_UNSPECIFIED ? given
-                                                                   : v1::RECOMPUTE_POLICY_NONE);
-    if (choice == RecomputeChoice()) return;
-    v1::KernelChoices& kernels = *out->mutable_layout()->mutable_kernels();
-    if (choice.layers_per_block > 1) {
-      kernels.set_recomputed_layers_per_block(choice.layers_per_block);
-    }
-    if (choice.norm_outputs) kernels.set_recompute_norm_outputs(true);
-    if (choice.activation_function) kernels.set_recompute_activation_function(true);
-    if (choice.latent_projections) kernels.set_recompute_latent_up_projections(true);
-  }
-
-  static void SizesTo(const ParallelSizes& sizes, v1::ParallelLayout& out) {
-    out.set_tensor_parallel_size(*sizes.tensor_parallel_size);
-    out.set_pipeline_parallel_size(*sizes.pipeline_parallel_size);
-    out.set_virtual_stage_count(*sizes.virtual_stage_count);
-    out.set_expert_parallel_size(*sizes.expert_parallel_size);
-    if (*sizes.expert_tensor_parallel_size > 0) {
-      out.set_expert_tensor_parallel_size(*sizes.expert_tensor_parallel_size);
-    }
-    if (sizes.layers_per_chunk.empty()) return;
-    out.mutable_layers_per_chunk()->Assign(sizes.layers_per_chunk.begin(),
-                                           sizes.layers_per_chunk.end());
+    out->set_recompute(RecomputePolicyPair::To(chosen.recompute));
   }
 
   const int64_t layer_count_;
   const LayoutOption* const fastest_;
   const v1::PlanRunRequest& request_;
+  RunLayout given_;  // by the request
+  RecomputePolicy recompute_ = RecomputePolicy::kNone;
 };
 
 }  // namespace

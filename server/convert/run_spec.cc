@@ -10,91 +10,11 @@
 #include "server/convert/message_fields.h"
 #include "server/convert/model_spec.h"
 #include "server/convert/rates.h"
-#include "server/convert/step_time.h"
+#include "server/convert/run_layout.h"
 #include "server/convert/whole_run.h"
 
 namespace sextant::server {
 namespace {
-
-void ShardingFrom(const v1::StateSharding& m, absl::string_view path, FieldViolations& violations,
-                  RunLayout& out) {
-  out.zero_stage = ZeroStagePair::Find(m.zero_stage(), {path, "zero_stage"}, violations);
-  out.sharding.shard_group_size = m.shard_group_size();
-  if (m.has_reshard_after_forward()) {
-    out.reshard_after_forward = m.reshard_after_forward();
-  }
-  if (m.has_prefetched_unit_count()) {
-    out.sharding.prefetched_unit_count = m.prefetched_unit_count();
-  }
-  out.sharding.offload_optimizer = m.offload_optimizer();
-  out.sharding.offload_parameters = m.offload_parameters();
-}
-
-void StorageFrom(const v1::WeightStorage& m, absl::string_view path, FieldViolations& violations,
-                 RunLayout& out) {
-  out.frozen.data_type =
-      DataTypePair::From(m.frozen_data_type(), {path, "frozen_data_type"}, violations);
-  out.frozen.double_quantization = m.double_quantization();
-  out.frozen.block_size = m.frozen_block_size();
-  out.weight_scaling = WeightScalingPair::From(m.scaling(), {path, "scaling"}, violations);
-  out.fp8_weight_copies = m.fp8_weight_copies();
-}
-
-void KernelsFrom(const v1::KernelChoices& m, absl::string_view path, FieldViolations& violations,
-                 RunLayout& layout) {
-  MicroBatchSpec& out = layout.kernels;
-  out.attention = AttentionKernelPair::From(m.attention(), {path, "attention"}, violations);
-  layout.loss = LossKindPair::Find(m.loss(), {path, "loss"}, violations);
-  out.loss_chunk_tokens = m.loss_chunk_tokens();
-  out.dropout = m.dropout();
-  out.matmul_input_data_type =
-      DataTypePair::From(m.matmul_input_data_type(), {path, "matmul_input_data_type"}, violations);
-  if (m.has_recomputed_layers_per_block()) {
-    out.recomputation.layers_per_block = m.recomputed_layers_per_block();
-  }
-  out.recomputation.activation_function = m.recompute_activation_function();
-  out.recomputation.norm_outputs = m.recompute_norm_outputs();
-  out.recomputation.latent_up_projections = m.recompute_latent_up_projections();
-  if (m.has_expert_load_factor()) out.expert_load_factor = m.expert_load_factor();
-  out.expert_scaling =
-      ExpertScalingPair::From(m.expert_scaling(), {path, "expert_scaling"}, violations);
-  out.expert_dispatch =
-      ExpertDispatchPair::From(m.expert_dispatch(), {path, "expert_dispatch"}, violations);
-  if (m.has_attention_output_copied()) {
-    layout.attention_output_copied = m.attention_output_copied();
-  }
-  if (m.has_fused_expert_activation()) {
-    layout.fused_expert_activation = m.fused_expert_activation();
-  }
-}
-
-// A size of 0, which is refused elsewhere, is as one that is not divided.
-absl::optional<int64_t> SizeFrom(bool given, int64_t size) {
-  if (!given) return absl::nullopt;
-  return size == 0 ? 1 : size;
-}
-
-FrameworkSpec FrameworkMemoryFrom(const v1::FrameworkMemory& m, absl::string_view path,
-                                  FieldViolations& violations) {
-  FrameworkSpec out;
-  out.kind = FrameworkPair::From(m.kind(), {path, "kind"}, violations);
-  out.named = m.kind() != v1::FrameworkMemory::KIND_UNSPECIFIED;
-  if (m.has_persistent_gradients()) out.persistent_gradients = m.persistent_gradients();
-  if (m.has_fused_weight_gradient()) out.fused_weight_gradient = m.fused_weight_gradient();
-  if (m.has_reduce_bucket_elements()) out.reduce_bucket_elements = m.reduce_bucket_elements();
-  if (m.has_gather_bucket_elements()) out.gather_bucket_elements = m.gather_bucket_elements();
-  if (m.has_deferred_reduction()) out.deferred_reduction = m.deferred_reduction();
-  if (m.has_workspace_bytes()) out.workspace_bytes = m.workspace_bytes();
-  if (m.has_fragmentation_ratio()) out.fragmentation_ratio = m.fragmentation_ratio();
-  if (m.has_context_bytes()) out.context_bytes = m.context_bytes();
-  if (m.has_communicator_bytes()) out.communicator_bytes = m.communicator_bytes();
-  if (m.has_transformer_engine()) out.transformer_engine = m.transformer_engine();
-  out.deterministic = m.deterministic();
-  if (m.has_grouped_experts()) out.grouped_experts = m.grouped_experts();
-  if (m.has_fused_projections()) out.fused_projections = m.fused_projections();
-  out.captured_graphs = m.captured_graphs();
-  return out;
-}
 
 PrecisionPolicy PrecisionFrom(const v1::PrecisionPolicy& m, FieldViolations& violations) {
   const auto type = [&](v1::DataType wire, absl::string_view name) {
@@ -213,46 +133,6 @@ EconomicsSpec EconomicsFrom(const v1::EconomicsSpec& m, FieldViolations& violati
 void CheckPlanNumbers(const v1::PlanRunRequest& request, FieldViolations& violations) {
   static const check::NumberLimits limits(*v1::PlanRunRequest::descriptor());
   CheckNumbers(limits, request, "", violations);
-}
-
-ParallelSizes ParallelSizesFrom(const v1::ParallelLayout& m) {
-  ParallelSizes out = {
-      .tensor_parallel_size = SizeFrom(m.has_tensor_parallel_size(), m.tensor_parallel_size()),
-      .split_key_value_heads = m.split_key_value_heads(),
-      .pipeline_parallel_size =
-          SizeFrom(m.has_pipeline_parallel_size(), m.pipeline_parallel_size()),
-      .virtual_stage_count = SizeFrom(m.has_virtual_stage_count(), m.virtual_stage_count()),
-      .layers_per_chunk = {m.layers_per_chunk().begin(), m.layers_per_chunk().end()},
-      .expert_parallel_size = SizeFrom(m.has_expert_parallel_size(), m.expert_parallel_size())};
-  if (m.has_expert_tensor_parallel_size()) {
-    out.expert_tensor_parallel_size = m.expert_tensor_parallel_size();
-  }
-  return out;
-}
-
-RunLayout RunLayoutFrom(const v1::RunLayout& m, absl::string_view path,
-                        FieldViolations& violations) {
-  RunLayout out;
-  out.parallel = ParallelSizesFrom(m.parallel());
-  if (m.has_context_parallel_size()) out.context_parallel_size = m.context_parallel_size();
-  out.context_parallel_kind = ContextParallelKindPair::Find(
-      m.context_parallel_kind(), {path, "context_parallel_kind"}, violations);
-  if (m.has_sequence_parallel()) out.sequence_parallel = m.sequence_parallel();
-  if (m.has_micro_batch_size()) out.micro_batch_size = m.micro_batch_size();
-  if (m.has_global_batch_size()) out.global_batch_size = m.global_batch_size();
-  out.schedule = PipelineSchedulePair::Find(m.schedule(), {path, "schedule"}, violations);
-  ShardingFrom(m.sharding(), FieldPath(path, "sharding"), violations, out);
-  StorageFrom(m.storage(), FieldPath(path, "storage"), violations, out);
-  KernelsFrom(m.kernels(), FieldPath(path, "kernels"), violations, out);
-  out.framework = FrameworkMemoryFrom(m.framework(), FieldPath(path, "framework"), violations);
-  out.software = SoftwareFrom(m.software());
-  out.deferred_head_gradients = m.deferred_head_gradients();
-  out.batch_ramp.reserve(static_cast<size_t>(m.batch_ramp_size()));
-  for (const v1::BatchPhase& phase : m.batch_ramp()) {
-    out.batch_ramp.push_back({phase.token_count(), phase.global_batch_size()});
-  }
-  out.unmodelled_settings = {m.unmodelled_settings().begin(), m.unmodelled_settings().end()};
-  return out;
 }
 
 bool SearchesByDefault(const v1::PlanRunRequest& request) {

@@ -1,4 +1,4 @@
-// A PlanRunRequest as the engine's RunSpec, its layout as the engine's RunLayout.
+// A PlanRunRequest as the engine's RunSpec.
 #ifndef SEXTANT_SERVER_CONVERT_RUN_SPEC_H_
 #define SEXTANT_SERVER_CONVERT_RUN_SPEC_H_
 
@@ -13,14 +13,6 @@ namespace sextant::server {
 
 // Appends the numbers of `request` that its fields' options refuse to `violations`.
 void CheckPlanNumbers(const v1::PlanRunRequest& request, FieldViolations& violations);
-
-// `layout`, which stands at `path`. What only the wire can get wrong is appended to `violations`:
-// enum numbers out of range.
-RunLayout RunLayoutFrom(const v1::RunLayout& layout, absl::string_view path,
-                        FieldViolations& violations);
-
-// Those that `m` gives.
-ParallelSizes ParallelSizesFrom(const v1::ParallelLayout& m);
 
 // The devices of a request, `cluster`, and its `economics`. `maximum_age_seconds` is the request's
 // limit for measurements of the host's devices.

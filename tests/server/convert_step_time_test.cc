@@ -135,17 +135,15 @@ LayoutOption SampleOption() {
                    .shard_group = 8,
                    .zero_stage = ZeroStage::kParameters,
                    .stays_gathered = true,
-                   .recompute = {.full = true,
+                   .recompute = {.policy = RecomputePolicy::kFull,
                                  .layers_per_block = 9,
                                  .norm_outputs = true,
                                  .activation_function = true,
-                                 .latent_projections = true},
+                                 .latent_up_projections = true},
                    .schedule = PipelineSchedule::kDualPipe,
                    .sequence_parallel = true,
                    .offload = Offload::kAll,
-                   .kernels = {.is_chosen = true,
-                               .attention = AttentionKernel::kUnfused,
-                               .loss = LossKind::kChunked}},
+                   .loss = LossKind::kChunked},
                   2);
 }
 

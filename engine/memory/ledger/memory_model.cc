@@ -21,21 +21,6 @@
 namespace sextant {
 namespace {
 
-// Replaces sizes that CheckLayout() rejects with 1, so that no other field is blamed for them.
-ParallelLayout WithSoundSizes(ParallelLayout layout) {
-  const auto correct = [](int64_t& size, int64_t most) {
-    if (size < 1 || size > most) size = 1;
-  };
-  correct(layout.tensor_parallel_size, kMaxTensorParallelSize);
-  correct(layout.pipeline_parallel_size, kMaxPipelineParallelSize);
-  correct(layout.virtual_stage_count, kMaxChunks);
-  correct(layout.expert_parallel_size, kMaxExpertParallelSize);
-  if (layout.expert_tensor_parallel_size != 0) {
-    correct(layout.expert_tensor_parallel_size, kMaxTensorParallelSize);
-  }
-  return layout;
-}
-
 void CheckJob(const MemoryJob& job, const ArchitectureSpec& spec, const ParallelLayout& layout,
               FieldViolations& violations) {
   CheckMicroBatch(job.batch, spec, layout, violations);

@@ -303,6 +303,16 @@ class LayoutCheck {
 
 }  // namespace
 
+ParallelLayout LayoutOf(const ParallelSizes& sizes) {
+  ParallelLayout out;
+  out.split_key_value_heads = sizes.split_key_value_heads;
+  out.layers_per_chunk = sizes.layers_per_chunk;
+  ForEachSize(sizes, out, [](const absl::optional<int64_t>& given, int64_t& size) {
+    if (given.has_value()) size = *given;
+  });
+  return out;
+}
+
 bool CheckLayoutRanges(const ParallelLayout& layout, absl::string_view path,
                        FieldViolations& violations) {
   const size_t faults = violations.found_count();
@@ -316,6 +326,20 @@ bool CheckLayoutRanges(const ParallelLayout& layout, absl::string_view path,
   violations.RequireRange(path, "expert_tensor_parallel_size", layout.expert_tensor_parallel_size,
                           0, kMaxTensorParallelSize);
   return violations.found_count() == faults;
+}
+
+ParallelLayout WithSoundSizes(ParallelLayout layout) {
+  const auto correct = [](int64_t& size, int64_t most) {
+    if (size < 1 || size > most) size = 1;
+  };
+  correct(layout.tensor_parallel_size, kMaxTensorParallelSize);
+  correct(layout.pipeline_parallel_size, kMaxPipelineParallelSize);
+  correct(layout.virtual_stage_count, kMaxChunks);
+  correct(layout.expert_parallel_size, kMaxExpertParallelSize);
+  if (layout.expert_tensor_parallel_size != 0) {
+    correct(layout.expert_tensor_parallel_size, kMaxTensorParallelSize);
+  }
+  return layout;
 }
 
 void CheckLayout(const ArchitectureSpec& spec, const ParallelLayout& layout, absl::string_view path,

@@ -3,7 +3,9 @@
 #ifndef SEXTANT_ENGINE_MODEL_TRACE_MICRO_BATCH_H_
 #define SEXTANT_ENGINE_MODEL_TRACE_MICRO_BATCH_H_
 
+#include <compare>
 #include <cstdint>
+#include <utility>
 
 #include "absl/strings/string_view.h"
 #include "engine/base/checked_math.h"
@@ -38,9 +40,16 @@ enum class ExpertDispatch {
 struct Recomputation {
   RecomputePolicy policy = RecomputePolicy::kNone;
   int64_t layers_per_block = 1;  // of kFull
-  bool activation_function = false;
   bool norm_outputs = false;
+  bool activation_function = false;
   bool latent_up_projections = false;  // queries, keys and values of latent attention
+
+  friend auto operator<=>(const Recomputation&, const Recomputation&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Recomputation& again) {
+    const auto& [policy, layers, norms, activation, latent] = again;  // all: else this is an error
+    return H::combine(std::move(h), policy, layers, norms, activation, latent);
+  }
 };
 
 struct MicroBatchSpec {

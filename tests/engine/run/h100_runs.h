@@ -40,13 +40,11 @@ inline RunSpec Tp8Pp4() {
 
 // All sizes of `layout`, each given.
 inline ParallelSizes AsGiven(const ParallelLayout& layout) {
-  return {.tensor_parallel_size = layout.tensor_parallel_size,
-          .split_key_value_heads = layout.split_key_value_heads,
-          .pipeline_parallel_size = layout.pipeline_parallel_size,
-          .virtual_stage_count = layout.virtual_stage_count,
-          .layers_per_chunk = layout.layers_per_chunk,
-          .expert_parallel_size = layout.expert_parallel_size,
-          .expert_tensor_parallel_size = layout.expert_tensor_parallel_size};
+  ParallelSizes out;
+  out.split_key_value_heads = layout.split_key_value_heads;
+  out.layers_per_chunk = layout.layers_per_chunk;
+  ForEachSize(layout, out, [](int64_t size, absl::optional<int64_t>& given) { given = size; });
+  return out;
 }
 
 }  // namespace sextant

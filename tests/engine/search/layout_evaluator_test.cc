@@ -120,12 +120,12 @@ class Comparison {
                        (times_all || (*option)->verdict != Verdict::kDoesNotFit);
     EXPECT_EQ(timed, IsTimed(plan, times_all)) << plan.status();
     if (!timed || !IsTimed(plan, times_all)) return false;
-    SCOPED_TRACE(absl::StrCat("tp ", choice.tensor, " pp ", choice.pipeline, " vpp ",
-                              choice.virtual_stages, " cp ", choice.context, " ep ", choice.expert,
-                              " mbs ", choice.micro_batch, " zero ",
-                              static_cast<int>(choice.zero_stage), " stays ", choice.stays_gathered,
-                              " offload ", static_cast<int>(choice.offload), " full ",
-                              choice.recompute.full, " by ", choice.recompute.layers_per_block));
+    SCOPED_TRACE(absl::StrCat(
+        "tp ", choice.tensor, " pp ", choice.pipeline, " vpp ", choice.virtual_stages, " cp ",
+        choice.context, " ep ", choice.expert, " mbs ", choice.micro_batch, " zero ",
+        static_cast<int>(choice.zero_stage), " stays ", choice.stays_gathered, " offload ",
+        static_cast<int>(choice.offload), " policy ", static_cast<int>(choice.recompute.policy),
+        " by ", choice.recompute.layers_per_block));
     const SecondsInterval& step = plan->step->estimate.seconds;
     EXPECT_EQ((*option)->step.expected, step.expected);
     EXPECT_EQ((*option)->step.low, step.low);

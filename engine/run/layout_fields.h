@@ -1,0 +1,110 @@
+// The fields of a run's layout, each with its path in the request. Translations, searches, changes
+// and violations find them here.
+#ifndef SEXTANT_ENGINE_RUN_LAYOUT_FIELDS_H_
+#define SEXTANT_ENGINE_RUN_LAYOUT_FIELDS_H_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "engine/run/run_spec.h"
+
+namespace sextant {
+
+// A count, a choice or a switch. Choices are the numbers of the engine's enums.
+struct LayoutField {
+  absl::string_view path;  // "layout.parallel.tensor_parallel_size"
+  // Absent: the layout leaves it open, or has its default where it can't be left open.
+  absl::optional<int64_t> (*in)(const RunLayout& layout);
+  void (*set)(int64_t value, RunLayout& layout);
+};
+
+template <typename T>
+inline constexpr bool kMayBeAbsent = false;
+template <typename T>
+inline constexpr bool kMayBeAbsent<absl::optional<T>> = true;
+
+// The field at `kMembers`: a member of RunLayout, or one of that one's.
+template <auto... kMembers>
+constexpr LayoutField FieldAt(absl::string_view path) {
+  constexpr auto in = [](const RunLayout& layout) -> absl::optional<int64_t> {
+    const auto& value = (layout.*....*kMembers);
+    if constexpr (kMayBeAbsent<std::decay_t<decltype(value)>>) {
+      return value.has_value() ? absl::make_optional(static_cast<int64_t>(*value)) : absl::nullopt;
+    } else {
+      static const RunLayout& none = *new RunLayout;
+      return value != (none.*....*kMembers) ? absl::make_optional(static_cast<int64_t>(value))
+                                            : absl::nullopt;
+    }
+  };
+  constexpr auto set = [](int64_t value, RunLayout& layout) {
+    auto& out = (layout.*....*kMembers);
+    if constexpr (kMayBeAbsent<std::decay_t<decltype(out)>>) {
+      out = static_cast<std::decay_t<decltype(*out)>>(value);
+    } else {
+      out = static_cast<std::decay_t<decltype(out)>>(value);
+    }
+  };
+  return {path, in, set};
+}
+
+inline constexpr LayoutField kTensorParallelField =
+    FieldAt<&RunLayout::parallel, &ParallelSizes::tensor_parallel_size>(
+        "layout.parallel.tensor_parallel_size");
+inline constexpr LayoutField kPipelineParallelField =
+    FieldAt<&RunLayout::parallel, &ParallelSizes::pipeline_parallel_size>(
+        "layout.parallel.pipeline_parallel_size");
+inline constexpr LayoutField kVirtualStagesField =
+    FieldAt<&RunLayout::parallel, &ParallelSizes::virtual_stage_count>(
+        "layout.parallel.virtual_stage_count");
+inline constexpr LayoutField kExpertParallelField =
+    FieldAt<&RunLayout::parallel, &ParallelSizes::expert_parallel_size>(
+        "layout.parallel.expert_parallel_size");
+inline constexpr LayoutField kExpertTensorParallelField =
+    FieldAt<&RunLayout::parallel, &ParallelSizes::expert_tensor_parallel_size>(
+        "layout.parallel.expert_tensor_parallel_size");
+inline constexpr LayoutField kContextParallelField =
+    FieldAt<&RunLayout::context_parallel_size>("layout.context_parallel_size");
+inline constexpr LayoutField kSequenceParallelField =
+    FieldAt<&RunLayout::sequence_parallel>("layout.sequence_parallel");
+inline constexpr LayoutField kMicroBatchSequencesField =
+    FieldAt<&RunLayout::micro_batch_size>("layout.micro_batch_size");
+inline constexpr LayoutField kScheduleField = FieldAt<&RunLayout::schedule>("layout.schedule");
+inline constexpr LayoutField kStateDivisionField =
+    FieldAt<&RunLayout::zero_stage>("layout.sharding.zero_stage");
+inline constexpr LayoutField kShardGroupField =
+    FieldAt<&RunLayout::sharding, &StateSharding::shard_group_size>(
+        "layout.sharding.shard_group_size");
+inline constexpr LayoutField kReshardField =
+    FieldAt<&RunLayout::reshard_after_forward>("layout.sharding.reshard_after_forward");
+inline constexpr LayoutField kOffloadedOptimizerField =
+    FieldAt<&RunLayout::sharding, &StateSharding::offload_optimizer>(
+        "layout.sharding.offload_optimizer");
+inline constexpr LayoutField kOffloadedParametersField =
+    FieldAt<&RunLayout::sharding, &StateSharding::offload_parameters>(
+        "layout.sharding.offload_parameters");
+inline constexpr LayoutField kAttentionField =
+    FieldAt<&RunLayout::kernels, &MicroBatchSpec::attention>("layout.kernels.attention");
+inline constexpr LayoutField kLossField = FieldAt<&RunLayout::loss>("layout.kernels.loss");
+inline constexpr LayoutField kBlockLayersField =
+    FieldAt<&RunLayout::kernels, &MicroBatchSpec::recomputation, &Recomputation::layers_per_block>(
+        "layout.kernels.recomputed_layers_per_block");
+inline constexpr LayoutField kActivationAgainField =
+    FieldAt<&RunLayout::kernels, &MicroBatchSpec::recomputation,
+            &Recomputation::activation_function>("layout.kernels.recompute_activation_function");
+inline constexpr LayoutField kNormsAgainField =
+    FieldAt<&RunLayout::kernels, &MicroBatchSpec::recomputation, &Recomputation::norm_outputs>(
+        "layout.kernels.recompute_norm_outputs");
+inline constexpr LayoutField kLatentAgainField =
+    FieldAt<&RunLayout::kernels, &MicroBatchSpec::recomputation,
+            &Recomputation::latent_up_projections>(
+        "layout.kernels.recompute_latent_up_projections");
+
+// These, and all others of a layout but its framework's and software's, in the request's order.
+absl::Span<const LayoutField> LayoutFields();
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_RUN_LAYOUT_FIELDS_H_
