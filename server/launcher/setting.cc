@@ -113,8 +113,11 @@ bool Starts(absl::string_view setting, absl::string_view start) {
 // Takes those that change nothing out of what was ignored.
 void PassOver(absl::Span<const Setting> table, LauncherRead& read) {
   const auto passes = [&](const std::string& ignored) {
-    return absl::c_any_of(
-        table, [&](const Setting& each) { return each.passes && Starts(ignored, each.name); });
+    return absl::c_any_of(table, [&](const Setting& each) {
+      return each.passes && absl::c_any_of(NamesOf(each), [&](absl::string_view name) {
+               return Starts(ignored, name);
+             });
+    });
   };
   const auto first = std::stable_partition(read.ignored.begin(), read.ignored.end(),
                                            [&](auto& each) { return !passes(each); });
@@ -133,6 +136,21 @@ void AddLowering(absl::Span<const Setting> table, LauncherRead& read) {
 }
 
 }  // namespace
+
+std::vector<absl::string_view> NamesOf(const Setting& setting) {
+  return absl::StrSplit(setting.name, '|');
+}
+
+void ReadUnmodelled(const Setting& setting, Reading& reading) {
+  for (const absl::string_view name : NamesOf(setting)) reading.file.PassIfOff(std::string(name));
+}
+
+void ReadLoweringIfOn(const Setting& setting, Reading& reading) {
+  for (const absl::string_view name : NamesOf(setting)) {
+    if (!reading.file.Has(std::string(name)) || reading.file.PassIfOff(std::string(name))) continue;
+    reading.out.lowering.push_back({std::string(name), setting.field});
+  }
+}
 
 void Reading::Set(const char* path, const std::string& value) {
   words::SetField(path, value, &out.request).IgnoreError();  // by the launchers' own words

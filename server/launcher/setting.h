@@ -127,9 +127,21 @@ constexpr Setting Lowers(const char* start, const char* field = "") {
   return {.name = start, .field = field, .lowers = true};
 }
 
-// A setting that changes nothing that is planned, such as a path or a seed; "logging.": all that
-// start so.
-constexpr Setting Passes(const char* start) { return {.name = start, .passes = true}; }
+// Settings that change nothing that is planned, such as paths and seeds: "seed|logging_|data.", of
+// which "logging_" is all that start so.
+constexpr Setting Passes(const char* starts) { return {.name = starts, .passes = true}; }
+
+// Settings that are known to matter, and that no field stands for: not understood, unless they are
+// off: false, 0, empty, "none" or "no". LowersIfOn: they may also lower memory.
+void ReadUnmodelled(const Setting& setting, Reading& reading);
+void ReadLoweringIfOn(const Setting& setting, Reading& reading);
+constexpr Setting Unmodelled(const char* names) { return {.name = names, .read = ReadUnmodelled}; }
+constexpr Setting LowersIfOn(const char* names, const char* field = "") {
+  return {.name = names, .field = field, .read = ReadLoweringIfOn};
+}
+
+// The names of a row: of Passes(), Unmodelled() and LowersIfOn() there are several.
+std::vector<absl::string_view> NamesOf(const Setting& setting);
 
 // The text of a field that `message` sets: "" of lists, texts and messages. Absent: it is not set.
 std::optional<std::string> FieldOf(const google::protobuf::Message& message,

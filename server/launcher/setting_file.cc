@@ -81,6 +81,15 @@ std::optional<int64_t> WholeOf(const Json& value, bool argument) {
   return static_cast<int64_t>(number);
 }
 
+bool IsOff(const Json& value) {
+  if (value.is_string()) {
+    constexpr absl::string_view kOff[] = {"", "none", "no", "false"};
+    return absl::c_linear_search(kOff, absl::AsciiStrToLower(value.get<std::string>()));
+  }
+  if (value.is_number()) return value.get<double>() == 0;
+  return value == false || (value.is_structured() && value.empty());
+}
+
 // True where a quote in `text` has no end.
 bool HasOpenQuote(const std::string& text) {
   char quote = '\0';
@@ -237,6 +246,11 @@ bool SettingFile::IsAuto(const std::string& path) const {
   return found != nullptr && *found == kAuto;
 }
 
+bool SettingFile::HoldsText(const std::string& path) const {
+  const Json* const found = Find(path);
+  return found != nullptr && found->is_string();
+}
+
 const SettingFile::Json* SettingFile::Read(const std::string& path) {
   const Json* const found = Find(path);
   if (found != nullptr) read_.insert(path);
@@ -313,6 +327,14 @@ void SettingFile::Ignore(const std::string& path) {
   } else {
     read_.erase(path);
   }
+}
+
+bool SettingFile::PassIfOff(const std::string& path) {
+  const Json* const found = Find(path);
+  if (found == nullptr) return false;
+  const bool off = IsOff(*found);
+  if (off) read_.insert(path);
+  return off;
 }
 
 void SettingFile::Refuse(const std::string& path, const std::string& why) {
