@@ -106,7 +106,7 @@ class LayerList {
 
  private:
   std::string NameOfKind(LayerTraits traits) const {
-    return absl::StrCat(NameOfSpanAndFeed(traits), traits.shared_indexer ? "_shared_indexer" : "");
+    return absl::StrCat(NameOfSpanAndFeed(traits), traits.shared_indexer ? "_no_indexer" : "");
   }
 
   std::string NameOfSpanAndFeed(LayerTraits traits) const {

@@ -92,7 +92,7 @@ DecoderDraft WithDefaults(DecoderDraft draft);
 
 // The architecture of `draft`, with zero sizes replaced by their defaults; equal consecutive
 // layers form one run. Kinds of layers are named by their differences: "dense" and "experts",
-// "global", "sliding" and "chunked", or both: "sliding_experts"; "_shared_indexer" is added to
+// "global", "sliding" and "chunked", or both: "sliding_experts"; "_no_indexer" is added to
 // those that share one.
 ArchitectureSpec ArchitectureOf(const DecoderDraft& draft);
 

@@ -178,7 +178,7 @@ TEST(FamilyLayers, ShareIndexersAsTheFamilysCodeHasIt) {
         "all all+e+s all+e+s all+e all+e+s all+e+s"}});
   const auto model = ReadConfig(by_types, "config");
   ASSERT_THAT(model, IsOk());
-  EXPECT_EQ(model->architecture.layer_kinds.back().name, "experts_shared_indexer");
+  EXPECT_EQ(model->architecture.layer_kinds.back().name, "experts_no_indexer");
 }
 
 TEST(FamilyLayers, AreNamedByWhatSetsThemApart) {
