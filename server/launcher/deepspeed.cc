@@ -38,6 +38,9 @@ void ReadHalves(const Setting& setting, Reading& reading) {
   if (bf16 && half) file.Refuse("fp16.enabled", "enable bf16 or fp16");
   const bool open = file.IsAuto(setting.name) || file.IsAuto("fp16.enabled");
   reading.training().mutable_precision();
+  if (!file.Has(setting.name) && !file.Has("bfloat16.enabled") && !file.Has("fp16.enabled")) {
+    reading.out.assumed.emplace_back(setting.field);
+  }
   if (bf16 || half || !open) reading.Set(setting.field, half ? "fp16" : bf16 ? "bf16" : "fp32");
 }
 void WriteHalves(const Setting& setting, Writing& writing) {

@@ -30,6 +30,12 @@ absl::Span<const FileFormat> FileFormats();
 // The format of a text; nullptr where none recognises it.
 const FileFormat* FormatOf(const LaunchText& text);
 
+// "an axolotl configuration".
+std::string WithArticle(const std::string& name);
+
+// Why a text that no format recognises is not read: "is a YAML file of no kind that is known: ...".
+std::string UnknownKind(const LaunchText& text);
+
 }  // namespace sextant::server
 
 #endif  // SEXTANT_SERVER_LAUNCHER_FILE_FORMAT_H_

@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include "absl/algorithm/container.h"
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -65,16 +64,6 @@ std::optional<int64_t> Product(int64_t a, int64_t b) {
   return static_cast<int64_t>(product);
 }
 
-void Merge(const LauncherRead& read, v1::PlanRunRequest* request) {
-  if (read.request.model().has_architecture() || !read.request.model().preset().empty()) {
-    request->clear_model();
-  }
-  if (read.request.layout().parallel().layers_per_chunk_size() > 0) {
-    request->mutable_layout()->mutable_parallel()->clear_layers_per_chunk();
-  }
-  request->MergeFrom(read.request);
-}
-
 void Complete(const LauncherRead& read, v1::PlanRunRequest* request) {
   if (read.request.layout().sharding().zero_stage() == v1::ZERO_STAGE_NONE &&
       DividesAtStageZero(*request)) {
@@ -106,14 +95,6 @@ void Complete(const LauncherRead& read, v1::PlanRunRequest* request) {
   const auto sequences = Product(read.step_count, layout->global_batch_size());
   const auto tokens = sequences ? Product(*sequences, training->sequence_length()) : sequences;
   training->set_token_count(tokens.value_or(std::numeric_limits<int64_t>::max()));
-}
-
-void OpenVerdict(const LauncherRead& read, const google::protobuf::FieldMask& given,
-                 v1::PlanRunRequest* request) {
-  for (const LoweringSetting& setting : read.lowering) {
-    if (absl::c_linear_search(given.paths(), setting.field)) continue;
-    request->mutable_layout()->add_unmodelled_settings(setting.text);
-  }
 }
 
 int64_t SequenceCount(const v1::TrainingSpec& training) {

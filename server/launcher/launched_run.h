@@ -2,8 +2,6 @@
 #ifndef SEXTANT_SERVER_LAUNCHER_LAUNCHED_RUN_H_
 #define SEXTANT_SERVER_LAUNCHER_LAUNCHED_RUN_H_
 
-#include <google/protobuf/field_mask.pb.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,7 +30,6 @@ struct LaunchedRun {
 struct LauncherFile {
   std::string text = {};
   std::vector<std::string> left_out = {};
-  std::string instead = {};  // why it is not the fastest layout that a search found; "" where it is
 };
 
 // A setting that no field stands for and that may lower a run's memory.
@@ -44,6 +41,8 @@ struct LoweringSetting {
 // A run as its launcher's file says it.
 struct LauncherRead {
   v1::PlanRunRequest request = {};             // what the file says, and nothing else
+  std::vector<std::string> read = {};          // settings that were read
+  std::vector<std::string> assumed = {};       // fields that its program has without being told
   std::vector<std::string> ignored = {};       // settings that are not known
   std::vector<std::string> passed = {};        // those known to change nothing that is planned
   std::vector<std::string> open = {};          // settings that the file leaves to another program
@@ -56,16 +55,9 @@ struct LauncherRead {
   int64_t step_count = 0;          // steps of the run: its tokens
 };
 
-// Puts what was read into `*request`. A model that was read replaces its model.
-void Merge(const LauncherRead& read, v1::PlanRunRequest* request);
-
 // Fills in the fields that follow from the devices and the stages in `*request`, and how the
 // launcher pads the vocabulary of any model, unless it has them.
 void Complete(const LauncherRead& read, v1::PlanRunRequest* request);
-
-// Puts what may lower memory into `*request`, but settings whose field is `given`.
-void OpenVerdict(const LauncherRead& read, const google::protobuf::FieldMask& given,
-                 v1::PlanRunRequest* request);
 
 // `a` x `b`, both above 0. Absent where it exceeds int64.
 std::optional<int64_t> Product(int64_t a, int64_t b);

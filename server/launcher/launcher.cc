@@ -18,6 +18,13 @@ v1::FrameworkMemory::Kind FrameworkOf(const std::string& launcher) {
   return v1::FrameworkMemory::KIND_MEGATRON_LM;
 }
 
+const char* FileNameOf(const std::string& launcher) {
+  if (launcher == "torchtitan") return "train.toml";
+  if (launcher == "deepspeed") return "ds_config.json";
+  if (launcher == "slurm") return "job.sbatch";
+  return "arguments.txt";
+}
+
 absl::Status CheckLauncher(const std::string& launcher, const v1::PlanRunRequest& request) {
   if (launcher == "torchtitan") return CheckSettings("torchtitan", TorchtitanSettings(), request);
   if (launcher == "deepspeed") return CheckSettings("DeepSpeed", DeepspeedSettings(), request);

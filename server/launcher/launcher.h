@@ -24,6 +24,9 @@ inline constexpr char kLaunchers[] = "megatron|torchtitan|deepspeed|slurm";
 // The framework that a launcher of that name runs; of slurm, unless a request names another.
 v1::FrameworkMemory::Kind FrameworkOf(const std::string& launcher);
 
+// The name that the launcher's file usually has: "ds_config.json".
+const char* FileNameOf(const std::string& launcher);
+
 // Checks what is known before the plan. Errors: as WriteLauncher().
 absl::Status CheckLauncher(const std::string& launcher, const v1::PlanRunRequest& request);
 

@@ -191,6 +191,9 @@ absl::StatusOr<LauncherRead> ReadSettings(absl::Span<const Setting> table, bool 
   Reading reading = {.file = *file, .out = out, .with_model = with_model};
   for (const Setting& setting : table) {
     if (setting.lowers || setting.passes) continue;
+    if (*setting.name != '\0' && *setting.absent != '\0' && !file->Has(setting.name)) {
+      out.assumed.emplace_back(setting.field);
+    }
     if (setting.read != nullptr) {
       setting.read(setting, reading);
     } else if (*setting.name != '\0') {
@@ -201,6 +204,7 @@ absl::StatusOr<LauncherRead> ReadSettings(absl::Span<const Setting> table, bool 
   }
   finish(reading);
   if (!file->status().ok()) return file->status();
+  absl::c_copy(file->read(), std::back_inserter(out.read));
   absl::c_copy(file->ignored(), std::back_inserter(out.ignored));
   absl::c_copy(file->open(), std::back_inserter(out.open));
   AddLowering(table, out);

@@ -347,6 +347,16 @@ void SettingFile::Refuse(const std::string& path, const std::string& why) {
       absl::StrCat(path, found == nullptr ? "" : absl::StrCat(" = ", Quoted(*found)), ": ", why));
 }
 
+std::vector<std::string> SettingFile::read() const {
+  std::vector<std::string> out;
+  const auto keep = [this](const std::string& path, const Json& value) {
+    if (arguments_) return !absl::c_linear_search(ignored_, path);
+    return read_.count(path) > 0 && value != kAuto && !value.is_null();
+  };
+  AppendPaths(root_, "", keep, &out);
+  return out;
+}
+
 std::vector<std::string> SettingFile::ignored() const {
   if (arguments_) return ignored_;
   std::vector<std::string> out;

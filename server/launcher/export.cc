@@ -1,0 +1,112 @@
+#include "server/launcher/export.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/field_violation.h"
+#include "server/launcher/launched_run.h"
+#include "server/launcher/launcher.h"
+
+namespace sextant::server {
+namespace {
+
+constexpr int kMaxLayouts = 64;
+constexpr size_t kMaxScriptBytes = 4096;
+constexpr double kMaxElapsed = 1e12;
+
+std::string LauncherNames() { return absl::StrJoin(absl::StrSplit(kLaunchers, '|'), ", "); }
+
+bool IsLauncher(const std::string& name) {
+  return absl::c_linear_search(std::vector<absl::string_view>(absl::StrSplit(kLaunchers, '|')),
+                               absl::string_view(name));
+}
+
+absl::Status Refused(absl::string_view why) {
+  return InvalidField("request", absl::StrCat("is refused: ", why));
+}
+
+void Put(const v1::LayoutOption& option, v1::PlanRunRequest* request) {
+  *request->mutable_layout() = option.layout();
+  request->mutable_training()->set_recompute(option.recompute());
+}
+
+// The layouts that may be written, the best first.
+std::vector<v1::LayoutOption> LayoutsOf(const v1::ExportRunRequest& request) {
+  if (request.layouts_size() > 0) return {request.layouts().begin(), request.layouts().end()};
+  v1::LayoutOption given;
+  *given.mutable_layout() = request.request().layout();
+  given.set_recompute(request.request().training().recompute());
+  return {given};
+}
+
+void NameFramework(const std::string& launcher, v1::PlanRunRequest* request) {
+  v1::FrameworkMemory& framework = *request->mutable_layout()->mutable_framework();
+  if (framework.kind() != v1::FrameworkMemory::KIND_UNSPECIFIED) return;
+  framework.set_kind(FrameworkOf(launcher));
+}
+
+}  // namespace
+
+absl::Status CheckExport(const v1::ExportRunRequest& request, v1::ExportRunResponse* out) {
+  FieldViolations violations;
+  if (!IsLauncher(request.launcher())) {
+    violations.Add("launcher",
+                   absl::StrCat(request.launcher().empty() ? "is required: write one of "
+                                                           : "is not known: write one of ",
+                                LauncherNames()));
+  }
+  if (request.layouts_size() > kMaxLayouts) {
+    violations.Add("layouts",
+                   absl::StrCat("are ", request.layouts_size(), ": give at most ", kMaxLayouts));
+  }
+  if (request.script().size() > kMaxScriptBytes) {
+    violations.Add("script", absl::StrCat("must have at most ", kMaxScriptBytes, " bytes"));
+  }
+  if (request.script().find_first_of(std::string("\0\n\r", 3)) != std::string::npos) {
+    violations.Add("script", "must be on one line: write the file's name alone");
+  }
+  violations.RequireRange("", "elapsed_seconds", request.elapsed_seconds(),
+                          {.low = 0, .high = kMaxElapsed});
+  if (!violations.empty()) return violations.ToStatus();
+  *out->mutable_request() = request.request();
+  NameFramework(request.launcher(), out->mutable_request());
+  const absl::Status checked = CheckLauncher(request.launcher(), out->request());
+  return checked.ok() ? checked : Refused(checked.message());
+}
+
+absl::Status ExportRun(const v1::ExportRunRequest& request, const ExportedModel& model,
+                       v1::ExportRunResponse* out) {
+  LaunchedRun run = {.request = request.request(),
+                     .model = model.shape,
+                     .model_name = model.name,
+                     .devices_per_node = model.devices_per_node,
+                     .elapsed_seconds = request.elapsed_seconds(),
+                     .script = request.script()};
+  std::vector<std::string> refused;
+  for (const v1::LayoutOption& option : LayoutsOf(request)) {
+    Put(option, &run.request);
+    NameFramework(request.launcher(), &run.request);
+    absl::StatusOr<LauncherFile> file = WriteLauncher(request.launcher(), run);
+    if (!file.ok()) {
+      refused.emplace_back(file.status().message());
+      continue;
+    }
+    v1::LaunchFile* const written = out->add_files();
+    written->set_name(FileNameOf(request.launcher()));
+    written->set_content(std::move(file->text));
+    for (std::string& each : file->left_out) out->add_left_out(std::move(each));
+    *out->mutable_request() = std::move(run.request);
+    out->set_layout_index(static_cast<int>(refused.size()));
+    for (std::string& each : refused) out->add_refused(std::move(each));
+    return absl::OkStatus();
+  }
+  return Refused(refused.front());
+}
+
+}  // namespace sextant::server
