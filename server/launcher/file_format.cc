@@ -56,6 +56,15 @@ absl::StatusOr<LauncherRead> ReadModelConfig(const LaunchText& text, bool with_m
 
 // Rows whose files no other row takes for its own come first.
 constexpr FileFormat kFormats[] = {
+    {.name = "axolotl configuration",
+     .recognises =
+         [](const LaunchText& text) {
+           return text.Has("base_model") &&
+                  text.HasAny({"sequence_len", "micro_batch_size", "adapter", "datasets",
+                               "sample_packing", "val_set_size", "dataset_prepared_path"});
+         },
+     .read = ReadAxolotl,
+     .settings = AxolotlSettings},
     {.name = "torchtitan configuration",
      .recognises =
          [](const LaunchText& text) {

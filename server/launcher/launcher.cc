@@ -15,6 +15,7 @@ absl::Status CheckSettings(const char* launcher, absl::Span<const Setting> table
 v1::FrameworkMemory::Kind FrameworkOf(const std::string& launcher) {
   if (launcher == "torchtitan") return v1::FrameworkMemory::KIND_TORCHTITAN;
   if (launcher == "deepspeed") return v1::FrameworkMemory::KIND_DEEPSPEED;
+  if (launcher == "axolotl") return v1::FrameworkMemory::KIND_HUGGING_FACE_TRAINER;
   return v1::FrameworkMemory::KIND_MEGATRON_LM;
 }
 
@@ -28,6 +29,7 @@ const char* FileNameOf(const std::string& launcher) {
 absl::Status CheckLauncher(const std::string& launcher, const v1::PlanRunRequest& request) {
   if (launcher == "torchtitan") return CheckSettings("torchtitan", TorchtitanSettings(), request);
   if (launcher == "deepspeed") return CheckSettings("DeepSpeed", DeepspeedSettings(), request);
+  if (launcher == "axolotl") return CheckSettings("axolotl", AxolotlSettings(), request);
   if (launcher == "slurm" && !StartsMegatron(request)) return absl::OkStatus();
   return CheckSettings("Megatron-LM", MegatronSettings(), request);
 }
@@ -36,6 +38,7 @@ absl::StatusOr<LauncherFile> WriteLauncher(const std::string& launcher, const La
   if (launcher == "megatron") return WriteMegatron(run);
   if (launcher == "torchtitan") return WriteTorchtitan(run);
   if (launcher == "deepspeed") return WriteDeepspeed(run);
+  if (launcher == "axolotl") return WriteAxolotl(run);
   return WriteSlurm(run);
 }
 

@@ -13,13 +13,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "server/launcher/launch_text.h"
 #include "server/launcher/launched_run.h"
 #include "server/launcher/setting.h"
 
 namespace sextant::server {
 
 // The names of --emit.
-inline constexpr char kLaunchers[] = "megatron|torchtitan|deepspeed|slurm";
+inline constexpr char kLaunchers[] = "megatron|torchtitan|deepspeed|axolotl|slurm";
 
 // The framework that a launcher of that name runs; of slurm, unless a request names another.
 v1::FrameworkMemory::Kind FrameworkOf(const std::string& launcher);
@@ -97,6 +98,16 @@ absl::StatusOr<LauncherFile> WriteDeepspeed(const LaunchedRun& run);
 
 // Reads one. Settings that are "auto", which Hugging Face's accelerate fills in, are open.
 absl::StatusOr<LauncherRead> ReadDeepspeed(const std::string& text);
+
+// axolotl: its configuration in YAML.
+
+absl::Span<const Setting> AxolotlSettings();
+
+// The settings that a plan decides: data, learning rate and the adapters' alpha are the user's.
+absl::StatusOr<LauncherFile> WriteAxolotl(const LaunchedRun& run);
+
+// Reads one.
+absl::StatusOr<LauncherRead> ReadAxolotl(const LaunchText& text, bool with_model);
 
 // Slurm: a job script that starts a run by torchrun.
 

@@ -140,7 +140,10 @@ constexpr Setting LowersIfOn(const char* names, const char* field = "") {
   return {.name = names, .field = field, .read = ReadLoweringIfOn};
 }
 
-// The names of a row: of Passes(), Unmodelled() and LowersIfOn() there are several.
+// Settings that the functions of other rows read and write.
+constexpr Setting Parts(const char* names) { return Other(names).Joined(); }
+
+// The names of a row: of Passes(), Parts(), Unmodelled() and LowersIfOn() there may be several.
 std::vector<absl::string_view> NamesOf(const Setting& setting);
 
 // The text of a field that `message` sets: "" of lists, texts and messages. Absent: it is not set.

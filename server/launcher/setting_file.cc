@@ -130,6 +130,32 @@ void AppendPaths(const Json& node, const std::string& path, const Keep& keep,
   }
 }
 
+// A word that YAML takes for a text as it is; JSON's form of other values is YAML's, too.
+std::string YamlScalar(const SettingList::Value& value) {
+  if (!value.is_string()) return value.dump();
+  const std::string text = value.get<std::string>();
+  const bool plain = text.size() > 3 && absl::ascii_isalpha(text[0]) && text != "true" &&
+                     text != "false" && text != "null" && absl::c_all_of(text, [](char c) {
+                       return absl::ascii_isalnum(c) || absl::StrContains("._-/", c);
+                     });
+  return plain ? text : value.dump();
+}
+
+void AppendYaml(const SettingList::Value& tree, const std::string& indent, std::string* out) {
+  for (const auto& [key, value] : tree.items()) {
+    absl::StrAppend(out, indent, key, ":");
+    if (value.is_object()) {
+      absl::StrAppend(out, "\n");
+      AppendYaml(value, indent + "  ", out);
+    } else if (value.is_array()) {
+      absl::StrAppend(out, "\n");
+      for (const auto& each : value) absl::StrAppend(out, indent, "  - ", YamlScalar(each), "\n");
+    } else {
+      absl::StrAppend(out, " ", YamlScalar(value), "\n");
+    }
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<SettingFile> SettingFile::FromToml(const std::string& text) {
@@ -405,7 +431,7 @@ std::string SettingList::Toml() const {
   return out;
 }
 
-std::string SettingList::Json() const {
+SettingList::Value SettingList::Tree() const {
   Value out;
   for (const auto& [name, value] : all_) {
     Value* node = &out;
@@ -413,7 +439,15 @@ std::string SettingList::Json() const {
       node = &(*node)[std::string(part)];
     *node = value;
   }
-  return absl::StrCat(out.dump(2), "\n");
+  return out;
+}
+
+std::string SettingList::Json() const { return absl::StrCat(Tree().dump(2), "\n"); }
+
+std::string SettingList::Yaml() const {
+  std::string out;
+  AppendYaml(Tree(), "", &out);
+  return out;
 }
 
 }  // namespace sextant::server

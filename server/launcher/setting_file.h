@@ -120,10 +120,15 @@ class SettingList {
   std::vector<std::string> Arguments() const;
   // A section for the part of a name before its last dot. JSON's texts and lists are TOML's.
   std::string Toml() const;
+  // The same as YAML, in blocks.
+  std::string Yaml() const;
   // An object for each part of a name before a dot.
   std::string Json() const;
 
  private:
+  // All as one object.
+  Value Tree() const;
+
   std::vector<std::pair<std::string, Value>> all_;
 };
 

@@ -104,7 +104,8 @@ v1::PrecisionPolicy TrainerPrecision(TrainerEngine engine, const TrainerWeights&
                                      const v1::PlanRunRequest& request) {
   v1::PrecisionPolicy out;
   out.set_compute_data_type(weights.compute);
-  const bool half = weights.compute == v1::DATA_TYPE_BF16 || weights.compute == v1::DATA_TYPE_FP16;
+  const bool half = weights.compute != v1::DATA_TYPE_FP32 && weights.compute != v1::DATA_TYPE_TF32;
+  const v1::DataType loaded = IsNarrow(weights.compute) ? v1::DATA_TYPE_BF16 : weights.compute;
   const bool adapters = request.model().changes().has_adapters();
   const bool copied = engine == TrainerEngine::kDeepspeed || adapters;
   const bool stays = weights.narrow && engine == TrainerEngine::kNone && !adapters;
@@ -112,10 +113,10 @@ v1::PrecisionPolicy TrainerPrecision(TrainerEngine engine, const TrainerWeights&
     out.set_weight_data_type(v1::DATA_TYPE_FP32);
     return out;
   }
-  out.set_weight_data_type(weights.compute);
+  out.set_weight_data_type(loaded);
   out.set_master_weights(copied);
   if (stays && KeepsStateAsWeights(request.training().optimizer().kind())) {
-    out.set_optimizer_data_type(weights.compute);
+    out.set_optimizer_data_type(loaded);
   }
   return out;
 }

@@ -17,7 +17,8 @@ enum class TrainerEngine { kNone, kFsdp, kDeepspeed };
 // The types that a program loads and trains weights in.
 struct TrainerWeights {
   v1::DataType compute = v1::DATA_TYPE_FP32;
-  // True where trained weights stay in `compute`, unless the engine widens them.
+  // True where trained weights are loaded in `compute`, bf16 for narrower ones, and stay so, unless
+  // the engine widens them.
   bool narrow = false;
 };
 

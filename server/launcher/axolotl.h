@@ -1,0 +1,41 @@
+// axolotl: what its reader and its writer share.
+// Source: axolotl-ai-cloud/axolotl v0.18.0, src/axolotl/utils/schemas and src/axolotl/integrations.
+#ifndef SEXTANT_SERVER_LAUNCHER_AXOLOTL_H_
+#define SEXTANT_SERVER_LAUNCHER_AXOLOTL_H_
+
+#include "server/launcher/setting.h"
+#include "server/launcher/trainer_run.h"
+
+namespace sextant::server {
+
+// Its deepspeed_configs/. Names that start so stand for the same stage: "zero1_torch_compile.json".
+inline constexpr DeepspeedPreset kAxolotlDeepspeed[] = {
+    {"zero1.json", v1::ZERO_STAGE_OPTIMIZER},
+    {"zero2.json", v1::ZERO_STAGE_GRADIENTS, true},
+    {"zero3_bf16.json", v1::ZERO_STAGE_PARAMETERS},
+    {"zero3.json", v1::ZERO_STAGE_PARAMETERS},
+    {"zero3_bf16_cpuoffload_params.json", v1::ZERO_STAGE_PARAMETERS, false, true},
+    {"zero3_bf16_cpuoffload_all.json", v1::ZERO_STAGE_PARAMETERS, true, true},
+};
+
+inline constexpr char kLigerPlugin[] = "axolotl.integrations.liger.LigerPlugin";
+inline constexpr char kCutLossPlugin[] =
+    "axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin";
+inline constexpr char kExpertPlugin[] = "axolotl.integrations.expert_parallel.ExpertParallelPlugin";
+
+// What the rows of its table write.
+void WriteAxolotlModel(const Setting& setting, Writing& writing);
+void WriteAxolotlAdapter(const Setting& setting, Writing& writing);
+void WriteAxolotlAccumulation(const Setting& setting, Writing& writing);
+void WriteAxolotlSteps(const Setting& setting, Writing& writing);
+void WriteAxolotlOptimizer(const Setting& setting, Writing& writing);
+void WriteAxolotlPrecision(const Setting& setting, Writing& writing);
+void WriteAxolotlRecompute(const Setting& setting, Writing& writing);
+void WriteAxolotlLoss(const Setting& setting, Writing& writing);
+void WriteAxolotlEngine(const Setting& setting, Writing& writing);
+void WriteAxolotlGroup(const Setting& setting, Writing& writing);
+void WriteAxolotlTensor(const Setting& setting, Writing& writing);
+
+}  // namespace sextant::server
+
+#endif  // SEXTANT_SERVER_LAUNCHER_AXOLOTL_H_

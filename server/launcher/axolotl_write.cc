@@ -1,0 +1,230 @@
+// Runs as axolotl's configuration in YAML, written.
+#include <optional>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/launcher/axolotl.h"
+#include "server/launcher/launcher.h"
+
+namespace sextant::server {
+namespace {
+
+using Value = SettingList::Value;
+
+TrainerEngine EngineOf(const Writing& writing) {
+  if (writing.layout().framework().kind() == v1::FrameworkMemory::KIND_DEEPSPEED) {
+    return TrainerEngine::kDeepspeed;
+  }
+  return writing.sizes.zero == v1::ZERO_STAGE_NONE ? TrainerEngine::kNone : TrainerEngine::kFsdp;
+}
+
+// The precision of a plan, with the API's defaults under its framework filled in.
+v1::PrecisionPolicy WholePrecision(const Writing& writing) {
+  v1::PrecisionPolicy out = writing.training().precision();
+  if (out.compute_data_type() == v1::DATA_TYPE_UNSPECIFIED) {
+    out.set_compute_data_type(v1::DATA_TYPE_BF16);
+  }
+  if (out.weight_data_type() == v1::DATA_TYPE_UNSPECIFIED) {
+    const bool deepspeed = EngineOf(writing) == TrainerEngine::kDeepspeed;
+    out.set_weight_data_type(deepspeed ? out.compute_data_type() : v1::DATA_TYPE_FP32);
+  }
+  const bool wide = out.weight_data_type() == v1::DATA_TYPE_FP32;
+  if (!out.has_master_weights()) out.set_master_weights(!wide);
+  if (out.optimizer_data_type() == v1::DATA_TYPE_UNSPECIFIED) {
+    out.set_optimizer_data_type(v1::DATA_TYPE_FP32);
+  }
+  return out;
+}
+
+std::string FlagsOf(const v1::PrecisionPolicy& precision) {
+  const auto text = [&](const char* field) { return FieldOf(precision, field).value_or("fp32"); };
+  return absl::StrCat("--weight-data-type=", text("weight_data_type"),
+                      " --master-weights=", precision.master_weights() ? "true" : "false",
+                      " --optimizer-data-type=", text("optimizer_data_type"));
+}
+
+void WriteFsdp(Writing& writing) {
+  const v1::StateSharding& sharding = writing.layout().sharding();
+  if (writing.sizes.zero != v1::ZERO_STAGE_PARAMETERS) {
+    return writing.refusals.Add("--zero", "it takes 0 or 3, or --framework=deepspeed");
+  }
+  if (sharding.offload_optimizer() != sharding.offload_parameters()) {
+    writing.refusals.Add("--offload-optimizer", "it goes with --offload-parameters");
+  }
+  writing.list.Add("fsdp_version", 2);
+  writing.list.Add("fsdp_config.auto_wrap_policy", "TRANSFORMER_BASED_WRAP");
+  writing.list.Add("fsdp_config.state_dict_type", "SHARDED_STATE_DICT");
+  writing.list.Add("fsdp_config.offload_params", sharding.offload_parameters());
+  if (!sharding.has_reshard_after_forward()) return;
+  writing.list.Add("fsdp_config.reshard_after_forward", sharding.reshard_after_forward());
+}
+
+void WriteDeepspeedName(const Setting& setting, Writing& writing) {
+  const v1::StateSharding& sharding = writing.layout().sharding();
+  const auto found = absl::c_find_if(kAxolotlDeepspeed, [&](const DeepspeedPreset& each) {
+    return each.stage == writing.sizes.zero &&
+           each.offloads_optimizer == sharding.offload_optimizer() &&
+           each.offloads_parameters == sharding.offload_parameters();
+  });
+  if (found == std::end(kAxolotlDeepspeed)) {
+    return writing.refusals.Add(
+        "--zero", "its deepspeed_configs/ have stage 1, 2 with --offload-optimizer, and 3");
+  }
+  if (!writing.layout().framework().has_fused_projections() ||
+      writing.layout().framework().fused_projections()) {
+    writing.refusals.Add("--fused-projections", "transformers' are apart: give =false");
+  }
+  writing.list.Add(setting.name, absl::StrCat("deepspeed_configs/", found->name));
+}
+
+}  // namespace
+
+// A model of a hub; presets' own names are none's.
+void WriteAxolotlModel(const Setting& setting, Writing& writing) {
+  const std::string& name = writing.run.request.model().preset();
+  if (absl::StrContains(name, '/')) {
+    writing.list.Add(setting.name, name);
+  } else {
+    writing.out.left_out.emplace_back(setting.name);
+  }
+  writing.out.left_out.insert(writing.out.left_out.end(), {"datasets", "learning_rate"});
+}
+
+void WriteAxolotlAdapter(const Setting& setting, Writing& writing) {
+  const v1::ModelChanges& changes = writing.run.request.model().changes();
+  if (!changes.has_adapters()) return;
+  if (!changes.base_frozen()) writing.refusals.Add("--lora-rank", "it takes --base-frozen");
+  const v1::WeightStorage& storage = writing.layout().storage();
+  const bool four = storage.frozen_data_type() == v1::DATA_TYPE_FP4;
+  writing.list.Add(setting.name, four ? "qlora" : "lora");
+  writing.list.Add("lora_r", changes.adapters().rank());
+  const auto& targets = changes.adapters().targets();
+  const std::vector<std::string> modules = ModulesOf(changes.adapters());
+  if (targets.size() == 1 && targets[0] == "all-linear") {
+    writing.list.Add("lora_target_linear", true);
+  } else if (modules.empty()) {
+    writing.refusals.Add("--lora-targets", "transformers' models name one of them otherwise");
+  } else {
+    writing.list.Add("lora_target_modules", modules);
+  }
+  if (four) writing.list.Add("load_in_4bit", true);
+  if (four && !storage.double_quantization()) {
+    writing.list.Add("bnb_config_kwargs.bnb_4bit_use_double_quant", false);
+  }
+  if (storage.frozen_data_type() == v1::DATA_TYPE_INT8) writing.list.Add("load_in_8bit", true);
+  writing.out.left_out.emplace_back("lora_alpha");
+}
+
+void WriteAxolotlAccumulation(const Setting& setting, Writing& writing) {
+  const LaunchSizes& sizes = writing.sizes;
+  const int64_t ranks = sizes.data * sizes.micro_batch;
+  if (sizes.global_batch % ranks != 0) {
+    writing.refusals.Add("--gbs", absl::StrCat("it takes a multiple of ", ranks));
+  }
+  writing.list.Add(setting.name, std::max<int64_t>(sizes.global_batch / ranks, 1));
+}
+
+void WriteAxolotlSteps(const Setting& setting, Writing& writing) {
+  const int64_t sequences = SequenceCount(writing.training());
+  const int64_t batch = std::max<int64_t>(writing.sizes.global_batch, 1);
+  if (sequences == 0) return writing.out.left_out.emplace_back("num_epochs");
+  writing.list.Add(setting.name, sequences / batch + (sequences % batch > 0 ? 1 : 0));
+}
+
+void WriteAxolotlOptimizer(const Setting& setting, Writing& writing) {
+  const v1::OptimizerSpec& optimizer = writing.training().optimizer();
+  const std::string name = TrainerOptimizerName(optimizer);
+  if (name.empty()) writing.refusals.Add("--optimizer", "it has no such one");
+  if (optimizer.kind() == v1::OptimizerSpec::KIND_ADAM_8BIT &&
+      optimizer.quantization_block_size() != 256) {
+    writing.refusals.Add("--quantization-block-size", "it takes 256");
+  }
+  writing.list.Add(setting.name, name);
+}
+
+void WriteAxolotlPrecision(const Setting& setting, Writing& writing) {
+  const v1::PrecisionPolicy whole = WholePrecision(writing);
+  v1::PrecisionPolicy made =
+      TrainerPrecision(EngineOf(writing), {.compute = whole.compute_data_type(), .narrow = true},
+                       writing.run.request);
+  if (made.optimizer_data_type() == v1::DATA_TYPE_UNSPECIFIED) {
+    made.set_optimizer_data_type(v1::DATA_TYPE_FP32);
+  }
+  if (made.weight_data_type() != whole.weight_data_type() ||
+      made.master_weights() != whole.master_weights() ||
+      made.optimizer_data_type() != whole.optimizer_data_type()) {
+    writing.refusals.Add(FlagsOf(whole), absl::StrCat("it trains with ", FlagsOf(made)));
+  }
+  const v1::DataType gradient = whole.gradient_data_type();
+  if (gradient != v1::DATA_TYPE_UNSPECIFIED && gradient != made.weight_data_type()) {
+    writing.refusals.Add("--gradient-data-type", "they are stored as weights");
+  }
+  const v1::DataType compute = whole.compute_data_type();
+  writing.list.Add(setting.name, compute == v1::DATA_TYPE_BF16 || IsNarrow(compute));
+  if (compute == v1::DATA_TYPE_FP16) writing.list.Add("fp16", true);
+  if (IsNarrow(compute)) writing.list.Add("fp8", true);
+}
+
+void WriteAxolotlRecompute(const Setting& setting, Writing& writing) {
+  writing.list.Add(setting.name, writing.training().recompute() == v1::RECOMPUTE_POLICY_FULL);
+}
+
+void WriteAxolotlLoss(const Setting& setting, Writing& writing) {
+  const v1::KernelChoices& kernels = writing.layout().kernels();
+  Value plugins = Value::array();
+  if (writing.sizes.expert > 1) plugins.push_back(kExpertPlugin);
+  const bool chunks = kernels.loss() == v1::KernelChoices::LOSS_CHUNKED;
+  const bool fused = kernels.loss() == v1::KernelChoices::LOSS_FUSED;
+  if (chunks || fused) plugins.push_back(kLigerPlugin);
+  if (!plugins.empty()) writing.list.Add("plugins", plugins);
+  if (fused) writing.list.Add(setting.name, true);
+  if (chunks) writing.list.Add("liger_fused_linear_cross_entropy", true);
+  const int64_t tokens = LigerChunkTokens(writing.run.request);
+  if (chunks && kernels.loss_chunk_tokens() != tokens) {
+    writing.refusals.Add("--loss-chunk-tokens", absl::StrCat("Liger's take ", tokens));
+  }
+  if (kernels.loss() == v1::KernelChoices::LOSS_UNSPECIFIED &&
+      EngineOf(writing) == TrainerEngine::kDeepspeed) {
+    writing.refusals.Add("--loss", "give plain, fused or chunked");
+  }
+}
+
+void WriteAxolotlEngine(const Setting& setting, Writing& writing) {
+  const TrainerEngine engine = EngineOf(writing);
+  if (engine == TrainerEngine::kFsdp) WriteFsdp(writing);
+  if (engine == TrainerEngine::kDeepspeed) WriteDeepspeedName(setting, writing);
+}
+
+void WriteAxolotlGroup(const Setting& setting, Writing& writing) {
+  const v1::StateSharding& sharding = writing.layout().sharding();
+  const LaunchSizes& sizes = writing.sizes;
+  const int64_t ranks = sizes.data * sizes.context;
+  const int64_t group = sharding.has_shard_group_size() ? sharding.shard_group_size() : ranks;
+  if (group == ranks) return;
+  if (EngineOf(writing) != TrainerEngine::kFsdp) {
+    return writing.refusals.Add("--shard-group-size", "it takes --zero=3, without DeepSpeed");
+  }
+  if (group <= 0 || group % sizes.context != 0 || ranks % group != 0) {
+    return writing.refusals.Add("--shard-group-size",
+                                "it takes a multiple of --cp that divides the ranks");
+  }
+  writing.list.Add(setting.name, group / sizes.context);
+  writing.list.Add("dp_replicate_size", ranks / group);
+}
+
+void WriteAxolotlTensor(const Setting& setting, Writing& writing) {
+  if (writing.sizes.tensor == 1) return;
+  writing.list.Add(setting.name, writing.sizes.tensor);
+  if (!writing.sizes.sequence_parallel) return;
+  writing.refusals.Add("--sp", "tensor parallel ranks keep whole sequences: give --sp=false");
+}
+
+absl::StatusOr<LauncherFile> WriteAxolotl(const LaunchedRun& run) {
+  absl::StatusOr<Writing> written = WriteSettings("axolotl", AxolotlSettings(), run);
+  if (!written.ok()) return written.status();
+  written->out.text = written->list.Yaml();
+  return std::move(written->out);
+}
+
+}  // namespace sextant::server
