@@ -10,6 +10,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/memory/state/state_rules.h"
 #include "engine/memory/state/state_spec.h"
+#include "engine/run/layout_fields.h"
 
 namespace sextant {
 namespace {
@@ -294,7 +295,7 @@ JobChoice ChoiceOf(const RunSpec& run) {
 
 int64_t PaddedVocabularyOf(const RunLayout& layout, const ArchitectureSpec& shape) {
   const EmbeddingSpec& embedding = shape.embedding;
-  const int64_t tensor = layout.parallel.tensor_parallel_size.value_or(1);
+  const int64_t tensor = kTensorParallelField.in(layout).value_or(1);
   if (embedding.padded_vocabulary_size != 0 || tensor < 1 || tensor > kMaxTensorParallelSize) {
     return 0;
   }

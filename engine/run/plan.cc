@@ -192,10 +192,11 @@ absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found) {
   return PlanRun(run, std::move(found), unstopped);
 }
 
-absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found, CallWork& work) {
+absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found, CallWork& work,
+                             const ResolvedRun* same_model) {
   const CallWork::Allowance allowance(work, kMaxPlanSteps);
   SEXTANT_RETURN_IF_ERROR(work.Spend(1));
-  SEXTANT_ASSIGN_OR_RETURN(ResolvedRun resolved, Resolve(run, std::move(found), work));
+  SEXTANT_ASSIGN_OR_RETURN(ResolvedRun resolved, Resolve(run, std::move(found), work, same_model));
   Plan plan;
   plan.model_name = resolved.model_name;
   plan.device = resolved.device_name;

@@ -96,7 +96,7 @@ class Resolver {
 
   // Takes the other parts of the run from `known`.
   void Share(const ResolvedRun& known) {
-    if (!parts_.model) out_.shape = known.shape;
+    if (!parts_.model) out_.shape.checked = known.shape.checked;
     if (!parts_.model && !parts_.training) out_.flops = known.flops;
     if (!parts_.layout && !parts_.device_count) static_cast<RunDevices&>(out_) = known;
   }
@@ -145,7 +145,9 @@ class Resolver {
   // The model's shape. Where it is invalid, the result keeps only its name.
   void ResolveShape(const ModelPreset* preset) {
     const size_t faults = violations_.all().size();
-    if (parts_.model) out_.shape = ShapeOf(run_.model, preset, violations_);
+    auto known = std::move(out_.shape.checked);
+    out_.shape = ShapeOf(run_.model, preset, violations_);
+    out_.shape.checked = std::move(known);
     const size_t with_shape = violations_.all().size();
     CheckLengths(run_.training, *out_.shape.architecture, violations_);
     const bool lengths_are_sound = violations_.all().size() == with_shape;
@@ -275,9 +277,13 @@ absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations found) {
   return Resolve(run, std::move(found), uncounted);
 }
 
-absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations found, CallWork& work) {
-  constexpr RunParts kAll = {true, true, true, true};
-  return Resolver(run, kAll, std::move(found), work).Resolve();
+absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations found, CallWork& work,
+                                    const ResolvedRun* same_model) {
+  const RunParts parts = {
+      .model = same_model == nullptr, .training = true, .layout = true, .device_count = true};
+  Resolver resolver(run, parts, std::move(found), work);
+  if (same_model != nullptr) resolver.Share(*same_model);
+  return resolver.Resolve();
 }
 
 absl::StatusOr<ResolvedRun> ResolvedRun::With(const RunSpec& run, const RunParts& changed,

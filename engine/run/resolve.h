@@ -123,8 +123,10 @@ absl::StatusOr<MemoryModel> MemoryModelOf(const ShapedModel& shape,
 //
 // Errors: those of PlanRun().
 absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations found);
-// The same, whose models are counted by `work`.
-absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations found, CallWork& work);
+// The same, whose models are counted by `work`: not where `same_model`, which may be null and
+// outlives the result, has counted it.
+absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations found, CallWork& work,
+                                    const ResolvedRun* same_model = nullptr);
 
 }  // namespace sextant
 

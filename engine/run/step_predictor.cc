@@ -214,8 +214,7 @@ double StepPredictor::SendBytes(const MemoryJob& job) const {
   const MicroBatchSpec& batch = job.batch;
   const double tokens = static_cast<double>(batch.sequence_count * batch.sequence_length) /
                         static_cast<double>(batch.context_parallel_size);
-  const double ranks =
-      batch.sequence_parallel ? static_cast<double>(job.layout.tensor_parallel_size) : 1;
+  const auto ranks = static_cast<double>(SequenceRanks(batch, job.layout));
   return tokens * static_cast<double>(resolved_.shape.architecture->hidden_size) *
          static_cast<double>(StorageBytes(batch.compute_data_type)) / ranks;
 }

@@ -19,9 +19,10 @@ constexpr size_t kPricedSlots = 4096;  // of about 130 bytes
 LayoutEvaluator::LayoutEvaluator(RunSpec run, CallWork& work)
     : work_(work), base_{.run = std::move(run)} {}
 
-absl::Status LayoutEvaluator::Prepare(FieldViolations found, bool offloads) {
+absl::Status LayoutEvaluator::Prepare(FieldViolations found, bool offloads,
+                                      const ResolvedRun* same_model) {
   RunSpec& run = base_.run;
-  SEXTANT_ASSIGN_OR_RETURN(base_.resolved, Resolve(run, std::move(found), work_));
+  SEXTANT_ASSIGN_OR_RETURN(base_.resolved, Resolve(run, std::move(found), work_, same_model));
   const ResolvedRun& resolved = base_.resolved;
   const int64_t node = resolved.node != nullptr ? resolved.node->device_count : 1;
   base_.space = SpaceOf(

@@ -40,9 +40,10 @@ class LayoutEvaluator {
   LayoutEvaluator(const LayoutEvaluator&) = delete;
   LayoutEvaluator& operator=(const LayoutEvaluator&) = delete;
 
-  // `found`: see PlanRun(). `offloads`: the space is that of layouts that keep
-  // state in host memory. Errors: those of Resolve() and PlanStep().
-  absl::Status Prepare(FieldViolations found, bool offloads = false);
+  // `found`: see PlanRun(). `offloads`: the space is that of layouts that keep state in host
+  // memory. `same_model`: see Resolve(). Errors: those of Resolve() and PlanStep().
+  absl::Status Prepare(FieldViolations found, bool offloads = false,
+                       const ResolvedRun* same_model = nullptr);
 
   const LayoutSpace& space() const { return base_.space; }
   const StateBound& bound() const { return base_.bound; }

@@ -11,6 +11,7 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/units.h"
 #include "engine/run/plan.h"
+#include "engine/run/resolve.h"
 #include "engine/run/run_spec.h"
 #include "engine/search/outcome_builder.h"
 #include "engine/search/search_outcome.h"
@@ -30,6 +31,7 @@ struct SearchShard {
   bool times_all = false;
   int64_t max_evaluations = kMaxEvaluations;
   bool offloads = false;  // of the layouts that keep state in host memory: HasToOffload()
+  const ResolvedRun* same_model = nullptr;  // see Resolve()
 };
 
 // Options within this ratio of the best are ties: the median error of one layout's time
@@ -50,11 +52,12 @@ absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shar
 bool HasToOffload(const RunSpec& run, const SearchOutcome& outcome);
 
 // The search of `run` that a plan makes: SearchLayouts() of one shard, and where nothing fits also
-// the layouts that keep state in host memory.
+// the layouts that keep state in host memory. `same_model`: see Resolve().
 //
 // Errors: those of SearchLayouts().
 absl::StatusOr<SearchOutcome> SearchAsPlanned(const RunSpec& run, FieldViolations found,
-                                              CallWork& work);
+                                              CallWork& work,
+                                              const ResolvedRun* same_model = nullptr);
 
 // A rate on which the choice depends.
 struct ChoiceSensitivity {
@@ -76,10 +79,12 @@ struct SearchedPlan {
   Seconds lower_bound = {};  // of a step: its FLOPs at the peak of all devices; 0: not known
 };
 
-// Plans `run` with the best layout of `outcome`, or the smallest where none fits.
+// Plans `run` with the best layout of `outcome`, or the smallest where none fits. `same_model`: see
+// Resolve().
 //
 // Errors: those of PlanRun(); kInvalidArgument where every layout was refused, or `untimed`.
-absl::StatusOr<SearchedPlan> PlanBest(const RunSpec& run, SearchOutcome outcome, CallWork& work);
+absl::StatusOr<SearchedPlan> PlanBest(const RunSpec& run, SearchOutcome outcome, CallWork& work,
+                                      const ResolvedRun* same_model = nullptr);
 
 }  // namespace sextant
 

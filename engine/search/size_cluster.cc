@@ -67,12 +67,12 @@ class ClusterSizer {
     run_.cluster.device_count = std::max<int64_t>(1, named_);
     run_.options.search =
         out_.basis == SizeBasis::kLayouts ? SearchExtent::kBounded : SearchExtent::kNone;
-    SEXTANT_ASSIGN_OR_RETURN(const ResolvedRun one, Resolve(run_, std::move(found), work_));
-    if (objective_ == SizeObjective::kEnergy && !one.device_power.has_value()) {
+    SEXTANT_ASSIGN_OR_RETURN(one_, Resolve(run_, std::move(found), work_));
+    if (objective_ == SizeObjective::kEnergy && !one_.device_power.has_value()) {
       return InvalidField("economics.device_power_watts",
                           "is required for the least energy: the power of the device is not known");
     }
-    if (one.node != nullptr) out_.server_devices = one.node->device_count;
+    if (one_.node != nullptr) out_.server_devices = one_.node->device_count;
     if (out_.basis == SizeBasis::kStateAlone) {
       // No exchange is timed, so that no network is needed.
       const NetworkRequest& network = run_.cluster.network;
@@ -81,7 +81,7 @@ class ClusterSizer {
     }
     RunSpec several = run_;
     several.cluster.device_count = 2 * out_.server_devices;
-    const absl::StatusOr<ResolvedRun> two = one.With(several, {.device_count = true}, work_);
+    const absl::StatusOr<ResolvedRun> two = one_.With(several, {.device_count = true}, work_);
     out_.network_known = two.ok() && two->network.has_value();
     if (!out_.network_known) max_devices_ = std::min(max_devices_, out_.server_devices);
     return absl::OkStatus();
@@ -98,7 +98,7 @@ class ClusterSizer {
     alone.options.search = SearchExtent::kNone;
     alone.options.require_activations = false;
     alone.economics.seconds_to_deadline.reset();
-    SEXTANT_ASSIGN_OR_RETURN(const Plan plan, PlanRun(alone, {}, work_));
+    SEXTANT_ASSIGN_OR_RETURN(const Plan plan, PlanRun(alone, {}, work_, &one_));
     out_.least = run_.cluster.device_count;
     if (out_.basis == SizeBasis::kStateAlone) {
       memory_least_ = plan.fit.minimum_device_count;
@@ -123,8 +123,8 @@ class ClusterSizer {
       run.cluster.device_count = devices;
       // The first run's errors are the request's.
       SEXTANT_ASSIGN_OR_RETURN(SizedRun sized, out_.tried.empty()
-                                                   ? TryRun(std::move(run), {}, work_)
-                                                   : TryCheckedRun(std::move(run), work_));
+                                                   ? TryRun(std::move(run), {}, work_, &one_)
+                                                   : TryCheckedRun(std::move(run), work_, &one_));
       out_.tried.emplace(devices, std::move(sized));
       KeepPlanOfAnswer(devices);
     }
@@ -301,7 +301,7 @@ class ClusterSizer {
     if (out_.tried.empty()) {
       RunSpec run = run_;
       run.cluster.device_count = std::max(max_devices_, run_.cluster.device_count);
-      SEXTANT_ASSIGN_OR_RETURN(SizedRun sized, TryRun(run, {}, work_));
+      SEXTANT_ASSIGN_OR_RETURN(SizedRun sized, TryRun(run, {}, work_, &one_));
       out_.tried.emplace(run.cluster.device_count, std::move(sized));
     }
     out_.device_count = Nearest();
@@ -321,6 +321,7 @@ class ClusterSizer {
   }
 
   RunSpec run_;
+  ResolvedRun one_;  // run_ on as few devices as it names
   int64_t max_devices_;
   const SizeObjective objective_;
   CallWork& work_;

@@ -99,11 +99,12 @@ class ModelSizer {
     return static_cast<int64_t>(std::ceil(*ratio_ * static_cast<double>(parameters)));
   }
 
-  using Try = absl::StatusOr<SizedRun>(RunSpec, FieldViolations, CallWork&);
+  using Try = absl::StatusOr<SizedRun>(RunSpec, FieldViolations, CallWork&, const ResolvedRun*);
 
   // After the first try, whose errors are the request's.
   // NOLINTNEXTLINE(performance-unnecessary-value-param): as a Try has it
-  static absl::StatusOr<SizedRun> TryLarger(RunSpec run, FieldViolations, CallWork& work) {
+  static absl::StatusOr<SizedRun> TryLarger(RunSpec run, FieldViolations, CallWork& work,
+                                            const ResolvedRun*) {
     return TryCheckedRun(std::move(run), work);
   }
 
@@ -112,7 +113,7 @@ class ModelSizer {
     run.model.parameter_count = parameters;
     run.training.token_count = TokensOf(parameters);
     SizedModel out = {.parameter_count = parameters, .token_count = run.training.token_count};
-    SEXTANT_ASSIGN_OR_RETURN(out.sized, try_run(std::move(run), std::move(found), work_));
+    SEXTANT_ASSIGN_OR_RETURN(out.sized, try_run(std::move(run), std::move(found), work_, nullptr));
     return out;
   }
 

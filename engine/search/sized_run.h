@@ -53,14 +53,16 @@ void CheckSizedLayout(const RunSpec& run, FieldViolations& violations);
 
 // Plans `run`, whose economics have the limits; with a layout by a bounded search.
 //
-// Errors: those of PlanRun() and SearchLayouts().
-absl::StatusOr<SizedRun> TryRun(RunSpec run, FieldViolations found, CallWork& work);
+// `same_model`: see Resolve(). Errors: those of PlanRun() and SearchLayouts().
+absl::StatusOr<SizedRun> TryRun(RunSpec run, FieldViolations found, CallWork& work,
+                                const ResolvedRun* same_model = nullptr);
 
 // The same, where the fields of `run` were already checked on another size: an invalid field is
 // then a layout that this size does not allow.
 //
 // Errors: those of `work`, and of missing rates.
-absl::StatusOr<SizedRun> TryCheckedRun(RunSpec run, CallWork& work);
+absl::StatusOr<SizedRun> TryCheckedRun(RunSpec run, CallWork& work,
+                                       const ResolvedRun* same_model = nullptr);
 
 }  // namespace sextant
 

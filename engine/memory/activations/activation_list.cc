@@ -39,7 +39,7 @@ void ActivationList::GoTo(const ActivationPlace& place) {
   };
   rows(ActivationCut::kContext) = tokens;
   rows(ActivationCut::kTensor) = tokens;
-  rows(ActivationCut::kSequence) = batch().sequence_parallel ? tokens / tensor_ranks() : tokens;
+  rows(ActivationCut::kSequence) = tokens / SequenceRanks(batch(), context_.layout);
 }
 
 void ActivationList::SetExpertSlots(CheckedInt slots_per_sequence) {

@@ -21,6 +21,8 @@ struct ActivationContext {
   const MicroBatchSpec& batch;
   // The gradients that are needed where parts are frozen; null: all parts are trained.
   const GradientFlow* flow = nullptr;
+
+  int64_t tensor_ranks() const { return layout.tensor_parallel_size; }
 };
 
 // Tokens of a sequence of `part`'s stack, on all GPUs together.
@@ -93,7 +95,7 @@ class ActivationList {
 
   const ActivationContext& context() const { return context_; }
   const MicroBatchSpec& batch() const { return context_.batch; }
-  int64_t tensor_ranks() const { return context_.layout.tensor_parallel_size; }
+  int64_t tensor_ranks() const { return context_.tensor_ranks(); }
   ModelPart part() const { return place_.part; }
   int64_t sequence_length() const { return SequenceLengthOf(context_, place_.part); }
   // True where a tensor kept only as a matrix input is a narrower copy of its own.

@@ -161,7 +161,7 @@ int64_t LogitsOf(const ActivationContext& context) {
   const EmbeddingSpec& embedding = context.spec.embedding;
   const int64_t rows = embedding.padded_vocabulary_size == 0 ? embedding.vocabulary_size
                                                              : embedding.padded_vocabulary_size;
-  return rows / context.layout.tensor_parallel_size;
+  return rows / context.tensor_ranks();
 }
 
 void AddEmbeddingRows(const StackSpec& stack, ModelPart part, ActivationList& out) {

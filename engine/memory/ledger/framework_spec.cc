@@ -104,9 +104,9 @@ bool DefaultReshardAfterForward(const FrameworkTraits& traits, const ParallelLay
   return traits.reshards_under_pipeline.value || layout.pipeline_parallel_size == 1;
 }
 
-int64_t VocabularyMultiple(const FrameworkTraits& traits, int64_t tensor_parallel_size) {
+int64_t VocabularyMultiple(const FrameworkTraits& traits, int64_t tensor_ranks) {
   const int64_t multiple = traits.vocabulary_multiple.value;
-  return multiple == 0 ? 1 : multiple * tensor_parallel_size;
+  return multiple == 0 ? 1 : multiple * tensor_ranks;
 }
 
 BufferSpec BuffersOf(const FrameworkSpec& framework, const ParallelLayout& layout) {

@@ -54,7 +54,7 @@ bool DefaultReshardAfterForward(const FrameworkTraits& traits, const ParallelLay
 
 // The multiple to which the framework pads a vocabulary that as many ranks divide; 1: it does not
 // pad.
-int64_t VocabularyMultiple(const FrameworkTraits& traits, int64_t tensor_parallel_size);
+int64_t VocabularyMultiple(const FrameworkTraits& traits, int64_t tensor_ranks);
 
 // The buffers of `framework` under `layout`. docs/memory.md, "A stage's ledger", has the table.
 BufferSpec BuffersOf(const FrameworkSpec& framework, const ParallelLayout& layout);

@@ -97,7 +97,7 @@ CheckedInt ScoresOf(const CopiesContext& context) {
   int64_t heads = 0;
   for (const LayerSpec& layer : context.state.spec.layer_kinds) {
     if (!layer.attention.has_value()) continue;
-    heads = std::max(heads, layer.attention->head_count / context.job.layout.tensor_parallel_size);
+    heads = std::max(heads, HeadsOfRank(*layer.attention, context.job.layout).query);
   }
   return CheckedInt(TokensOf(batch)) * heads * batch.sequence_length;
 }
@@ -115,8 +115,7 @@ bool HasBuckets(const MemoryJob& job) {
 }  // namespace
 
 bool GathersIntoGlobalBuffer(const MemoryJob& job) {
-  return job.buffers.global_buffer && job.batch.sequence_parallel &&
-         job.layout.tensor_parallel_size > 1;
+  return job.buffers.global_buffer && SequenceRanks(job.batch, job.layout) > 1;
 }
 
 Bytes GlobalBufferOf(const CopiesContext& context, bool has_head) {

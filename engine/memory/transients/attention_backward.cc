@@ -12,13 +12,11 @@ using Step = BackwardStep;
 LayerBackward::Operands LayerBackward::OperandsOf(const AttentionSpec& attention,
                                                   bool cross) const {
   const ActivationContext& a = context_.activations;
-  const int64_t ranks = a.layout.tensor_parallel_size;
-  const int64_t heads = attention.head_count / ranks;
-  const int64_t key_heads = std::max<int64_t>(attention.key_value_head_count / ranks, 1);
+  const auto [heads, key_heads] = HeadsOfRank(attention, a.layout);
   const int64_t keys = cross ? sizes_.encoder_tokens : sizes_.tokens;
   const int64_t length = SequenceLengthOf(a, cross ? ModelPart::kEncoder : place_.part);
   const int64_t core_heads = AttendedKeyHeads(attention, a.layout, a.batch);
-  const int64_t gate = OutputGateSize(attention) / ranks;
+  const int64_t gate = OutputGateSize(attention) / a.tensor_ranks();
   const CheckedInt d = attention.query_key_head_size;
   const CheckedInt v = attention.value_head_size;
   const CheckedInt hidden = sizes_.hidden;
@@ -167,13 +165,12 @@ void LayerBackward::WalkExchangeAfter(const Operands& core) {
 // Latents are whole on every rank: only sequence parallelism divides their tokens.
 void LayerBackward::WalkLatents(const AttentionSpec& attention, const Operands& core) {
   const LatentSpec& latent = *attention.latent;
-  const int64_t ranks = context_.activations.layout.tensor_parallel_size;
   const int64_t normed = latent.query_rank + latent.key_value_rank;
   const CheckedInt widths = CheckedInt(normed) + latent.rotary_size;
   const CheckedInt latents = widths * sizes_.sequence_tokens;
   const CheckedInt d = attention.query_key_head_size;
   const CheckedInt plain_and_value = d + attention.value_head_size + latent.rotary_size * -1;
-  const CheckedInt heads = attention.head_count / ranks;
+  const CheckedInt heads = HeadsOfRank(attention, context_.activations.layout).query;
   const bool direct = latent.query_rank == 0;
   Start(core.branch, Step::kUp);
   Make("query_gradient", "b s a d", core.query, "read by query_up");

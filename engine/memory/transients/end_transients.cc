@@ -24,12 +24,11 @@ CheckedInt LogitsOn(const TransientContext& context) {
 }
 
 bool Gathers(const ActivationContext& context) {
-  return context.batch.sequence_parallel && context.layout.tensor_parallel_size > 1;
+  return SequenceRanks(context.batch, context.layout) > 1;
 }
 
 int64_t CutTokensOf(const ActivationContext& context, ModelPart part) {
-  const int64_t tokens = TokensOf(context, part);
-  return Gathers(context) ? tokens / context.layout.tensor_parallel_size : tokens;
+  return TokensOf(context, part) / SequenceRanks(context.batch, context.layout);
 }
 
 void AddWeightGradient(const TransientContext& context, TransientList& out) {
@@ -104,7 +103,7 @@ void AddPlainLoss(const TransientContext& context, TransientList& out) {
   };
   add("log_softmax_gradient", "made by the loss's backward pass");
   add("logits_gradient", "made by the softmax's backward pass");
-  if (context.activations.layout.tensor_parallel_size == 1) return;
+  if (context.activations.tensor_ranks() == 1) return;
   add("probabilities", "exponentiated apart from the sum with their targets");
 }
 

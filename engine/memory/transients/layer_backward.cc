@@ -68,12 +68,12 @@ BackwardSizes SizesOf(const TransientContext& context, ModelPart part) {
   BackwardSizes out = {.hidden = a.spec.hidden_size,
                        .tokens = TokensOf(a, part),
                        .encoder_tokens = two_stacks ? TokensOf(a, ModelPart::kEncoder) : 0,
-                       .gathers = batch.sequence_parallel && a.layout.tensor_parallel_size > 1,
+                       .gathers = SequenceRanks(batch, a.layout) > 1,
                        .dropout = batch.dropout,
                        .weight_gradients = !context.buffers.fused_weight_gradient,
                        .compute_bytes = ComputeBytesOf(batch),
                        .gradient_bytes = StorageBytes(context.gradient_data_type)};
-  out.sequence_tokens = out.gathers ? out.tokens / a.layout.tensor_parallel_size : out.tokens;
+  out.sequence_tokens = out.tokens / SequenceRanks(batch, a.layout);
   return out;
 }
 
@@ -137,7 +137,7 @@ LayerBackward::LayerBackward(const TransientContext& context, const ActivationPl
 void LayerBackward::Walk(BackwardPeak& out) {
   out_ = &out;
   waiting_gradients_ = 0;
-  const int64_t ranks = context_.activations.layout.tensor_parallel_size;
+  const int64_t ranks = context_.activations.tensor_ranks();
   const LayerNorms& norms = layer_.norms;
   if (layer_.feed_forward.has_value() || layer_.experts.has_value()) {
     WalkEnds(Branch::kFeedForward, norms.after_feed_forward);
@@ -257,7 +257,7 @@ void LayerBackward::MakeBranchInput() {
 
 // Shared experts first, then routed ones.
 void LayerBackward::WalkExperts(const ExpertsSpec& experts) {
-  const int64_t ranks = context_.activations.layout.tensor_parallel_size;
+  const int64_t ranks = context_.activations.tensor_ranks();
   if (experts.shared_expert_count > 0) {
     WalkFeedForward({.features = experts.shared_expert_count * experts.shared_expert.size / ranks,
                      .gated = experts.shared_expert.kind == FeedForwardKind::kGated,

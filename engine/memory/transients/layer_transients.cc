@@ -28,8 +28,7 @@ CheckedInt ScoresOf(const TransientContext& context, const ActivationPlace& plac
   if (branch == 0 || !attention.has_value()) return 0;
   if (a.batch.attention == AttentionKernel::kFlash) return 0;
   const int64_t keys = SequenceLengthOf(a, cross ? ModelPart::kEncoder : place.part);
-  return CheckedInt(attention->head_count / a.layout.tensor_parallel_size) *
-         TokensOf(a, place.part) * keys;
+  return CheckedInt(HeadsOfRank(*attention, a.layout).query) * TokensOf(a, place.part) * keys;
 }
 
 // The operands of a branch's attention that context parallel ranks exchange, as they are made, and
@@ -43,14 +42,13 @@ CheckedInt ExchangedOf(const TransientContext& context, const ActivationPlace& p
   const bool cross = branch == 1;
   const auto& attention = cross ? layer.cross_attention : layer.attention;
   if (branch == 0 || !attention.has_value() || !ExchangesHeads(a.batch)) return 0;
-  const int64_t ranks = a.layout.tensor_parallel_size;
-  const int64_t key_heads = std::max<int64_t>(attention->key_value_head_count / ranks, 1);
-  const CheckedInt query = CheckedInt(attention->head_count / ranks) *
-                           attention->query_key_head_size * TokensOf(a, place.part);
+  const RankHeads heads = HeadsOfRank(*attention, a.layout);
+  const CheckedInt query =
+      CheckedInt(heads.query) * attention->query_key_head_size * TokensOf(a, place.part);
   const CheckedInt keys =
       (CheckedInt(attention->query_key_head_size) + attention->value_head_size) *
       TokensOf(a, cross ? ModelPart::kEncoder : place.part);
-  const CheckedInt own = query + keys * key_heads;
+  const CheckedInt own = query + keys * heads.key;
   if (!ExchangesOutputAgain(a.batch)) return own + query;
   return own + query + keys * AttendedKeyHeads(*attention, a.layout, a.batch) + query;
 }
@@ -64,7 +62,7 @@ struct ForwardSizes {
 
 ForwardSizes ForwardSizesOf(const TransientContext& context, const ActivationPlace& place) {
   const ActivationContext& a = context.activations;
-  const int64_t ranks = a.batch.sequence_parallel ? a.layout.tensor_parallel_size : 1;
+  const int64_t ranks = SequenceRanks(a.batch, a.layout);
   const int64_t tokens = TokensOf(a, place.part);
   const CheckedInt hidden = a.spec.hidden_size;
   return {.whole = ranks > 1 ? hidden * tokens : CheckedInt(0), .cut = hidden * (tokens / ranks)};

@@ -164,11 +164,10 @@ class MicroBatchCheck {
 
   // False: an error was added.
   bool CheckHeads(const AttentionSpec& attention) {
-    const int64_t tensor = layout_.tensor_parallel_size;
-    const int64_t heads = attention.head_count / tensor;
+    const auto [query_heads, key_heads] = HeadsOfRank(attention, layout_);
+    const int64_t heads = query_heads;
     if (heads < 1) return true;  // reported elsewhere, against tensor_parallel_size
-    const int64_t key_heads = std::max<int64_t>(attention.key_value_head_count / tensor, 1);
-    const auto fits = [=](int64_t size) {
+    const auto fits = [heads, key_heads = key_heads](int64_t size) {
       return heads % size == 0 && (key_heads % size == 0 || size % key_heads == 0);
     };
     const int64_t context = batch_.context_parallel_size;
@@ -198,8 +197,8 @@ class MicroBatchCheck {
                        length, " is not"));
       return;
     }
-    const int64_t tensor = layout_.tensor_parallel_size;
-    if (!batch_.sequence_parallel || length / context % tensor == 0) return;
+    const int64_t tensor = SequenceRanks(batch_, layout_);
+    if (length / context % tensor == 0) return;
     Add(kTraining, name,
         absl::StrCat("must be a multiple of context_parallel_size times tensor_parallel_size "
                      "(",
@@ -219,8 +218,7 @@ class MicroBatchCheck {
 
 int64_t AttendedKeyHeads(const AttentionSpec& attention, const ParallelLayout& layout,
                          const MicroBatchSpec& batch) {
-  const int64_t own =
-      std::max<int64_t>(attention.key_value_head_count / layout.tensor_parallel_size, 1);
+  const int64_t own = HeadsOfRank(attention, layout).key;
   return ExchangesHeads(batch) ? std::max(own, batch.context_parallel_size) : own;
 }
 

@@ -3,6 +3,7 @@
 #ifndef SEXTANT_ENGINE_MODEL_TRACE_MICRO_BATCH_H_
 #define SEXTANT_ENGINE_MODEL_TRACE_MICRO_BATCH_H_
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <utility>
@@ -100,6 +101,24 @@ inline bool ExchangesHeads(const MicroBatchSpec& batch) {
 inline bool ExchangesOutputAgain(const MicroBatchSpec& batch) {
   return ExchangesHeads(batch) && batch.exchanges_output_again &&
          batch.attention == AttentionKernel::kFlash;
+}
+
+// The ranks among which sequence parallelism divides the tokens of norms and residuals.
+inline int64_t SequenceRanks(const MicroBatchSpec& batch, const ParallelLayout& layout) {
+  return batch.sequence_parallel ? layout.tensor_parallel_size : 1;
+}
+
+// Heads on a tensor parallel rank. Where there are more ranks than heads of keys and values, some
+// hold the same one.
+struct RankHeads {
+  int64_t query = 0;
+  int64_t key = 0;
+};
+
+inline RankHeads HeadsOfRank(const AttentionSpec& attention, const ParallelLayout& layout) {
+  const int64_t ranks = layout.tensor_parallel_size;
+  return {.query = attention.head_count / ranks,
+          .key = std::max<int64_t>(attention.key_value_head_count / ranks, 1)};
 }
 
 // Key and value heads of a tensor parallel rank as its core attends to them: where ranks exchange

@@ -47,8 +47,7 @@ void TraceBuilder::GoTo(ModelPart part) {
   length_ = LengthOf(context_, part);
   const int64_t all = batch().sequence_count * length_ / batch().context_parallel_size;
   rows_[static_cast<size_t>(TokenRows::kAll)] = all;
-  rows_[static_cast<size_t>(TokenRows::kSequence)] =
-      batch().sequence_parallel ? all / tensor_ranks() : all;
+  rows_[static_cast<size_t>(TokenRows::kSequence)] = all / SequenceRanks(batch(), context_.layout);
 }
 
 bool TraceBuilder::narrows() const {
@@ -101,7 +100,7 @@ TraceOp* TraceBuilder::Collective(TracePass pass, absl::string_view name,
                                   const CollectiveWork& work, const TraceOperands& reads,
                                   const TraceOperands& writes) {
   const ParallelLayout& layout = context_.layout;
-  const int64_t sizes[] = {layout.tensor_parallel_size, batch().context_parallel_size,
+  const int64_t sizes[] = {tensor_ranks(), batch().context_parallel_size,
                            layout.expert_parallel_size, ExpertTensorParallelSize(layout)};
   if (sizes[static_cast<size_t>(work.group)] == 1) return nullptr;
   TraceOp& op = Add(pass, name);

@@ -192,7 +192,7 @@ class TraceBuilder {
   void SumOutput(const Projection& projection);
   // Tokens that tensor parallel ranks have together over those of one rank.
   double gathered_scale() const {
-    return batch().sequence_parallel ? static_cast<double>(tensor_ranks()) : 1;
+    return static_cast<double>(SequenceRanks(batch(), context_.layout));
   }
   CollectiveWork TensorSum(double bytes) const;
 
