@@ -54,6 +54,7 @@ absl::StatusOr<LauncherFile> WriteMegatron(const LaunchedRun& run);
 // Reads arguments as a command line has them. Where `with_model` is false the model's shape is
 // passed over.
 absl::StatusOr<LauncherRead> ReadMegatron(const std::string& text, bool with_model);
+absl::StatusOr<LauncherRead> ReadMegatron(absl::StatusOr<SettingFile> file, bool with_model);
 
 // torchtitan: its job configuration in TOML.
 // Source: torchtitan/config/job_config.py of v0.2.2; later ones are configured in Python.
@@ -87,6 +88,17 @@ absl::StatusOr<LauncherFile> WriteTorchtitan(const LaunchedRun& run);
 
 // Reads one. Where `with_model` is false its model is passed over.
 absl::StatusOr<LauncherRead> ReadTorchtitan(const std::string& text, bool with_model);
+absl::StatusOr<LauncherRead> ReadTorchtitan(absl::StatusOr<SettingFile> file, bool with_model);
+
+// The present release's configuration in Python.
+bool IsTorchtitanPython(const LaunchText& text);
+absl::StatusOr<LauncherRead> ReadTorchtitanPython(const LaunchText& text, bool with_model);
+
+// MaxText: its configuration in YAML.
+
+absl::Span<const Setting> MaxtextSettings();
+bool IsMaxtext(const LaunchText& text);
+absl::StatusOr<LauncherRead> ReadMaxtext(const LaunchText& text, bool with_model);
 
 // DeepSpeed: its configuration in JSON.
 // Source: docs/_pages/config-json.md, runtime/constants.py and runtime/config.py of 0.19.6.

@@ -303,17 +303,20 @@ absl::StatusOr<LauncherFile> WriteMegatron(const LaunchedRun& run) {
 }
 
 absl::StatusOr<LauncherRead> ReadMegatron(const std::string& text, bool with_model) {
-  return ReadSettings(kMegatronSettings, with_model,
-                      SettingFile::FromArguments(text, MegatronNames()), [](Reading& reading) {
-                        v1::ParallelLayout& parallel = *reading.layout().mutable_parallel();
-                        const int64_t groups = reading.file.Count("--num-query-groups").value_or(1);
-                        if (reading.file.Has("--group-query-attention") &&
-                            std::max(parallel.tensor_parallel_size(), int64_t{1}) > groups) {
-                          parallel.set_split_key_value_heads(true);
-                        }
-                        // Megatron-LM's default is a micro-batch on each rank.
-                        reading.out.sequences_per_rank = reading.layout().micro_batch_size();
-                      });
+  return ReadMegatron(SettingFile::FromArguments(text, MegatronNames()), with_model);
+}
+
+absl::StatusOr<LauncherRead> ReadMegatron(absl::StatusOr<SettingFile> file, bool with_model) {
+  return ReadSettings(kMegatronSettings, with_model, std::move(file), [](Reading& reading) {
+    v1::ParallelLayout& parallel = *reading.layout().mutable_parallel();
+    const int64_t groups = reading.file.Count("--num-query-groups").value_or(1);
+    if (reading.file.Has("--group-query-attention") &&
+        std::max(parallel.tensor_parallel_size(), int64_t{1}) > groups) {
+      parallel.set_split_key_value_heads(true);
+    }
+    // Megatron-LM's default is a micro-batch on each rank.
+    reading.out.sequences_per_rank = reading.layout().micro_batch_size();
+  });
 }
 
 }  // namespace sextant::server

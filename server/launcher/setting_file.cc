@@ -9,7 +9,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
-#include <map>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
@@ -232,6 +231,20 @@ absl::StatusOr<SettingFile> SettingFile::FromArguments(const std::string& text,
   return out;
 }
 
+SettingFile SettingFile::FromNamedArguments(Json values, std::map<std::string, std::string> names) {
+  SettingFile out(std::move(values), true);
+  out.names_ = std::move(names);
+  return out;
+}
+
+std::string SettingFile::NameOf(const std::string& path) const {
+  // "--fp8-recipe blockwise" is a value that is not known.
+  const size_t end = path.find(' ');
+  const auto name = names_.find(path.substr(0, end));
+  if (name == names_.end()) return path;
+  return end == std::string::npos ? name->second : absl::StrCat(name->second, path.substr(end));
+}
+
 std::vector<SettingWord> WordsOf(absl::string_view words) {
   std::vector<SettingWord> out;
   for (const absl::string_view each : absl::StrSplit(words, '|')) {
@@ -349,7 +362,7 @@ bool SettingFile::IsOn(const std::string& path) {
 
 void SettingFile::Ignore(const std::string& path) {
   if (arguments_) {
-    ignored_.push_back(path);
+    ignored_.push_back(NameOf(path));
   } else {
     read_.erase(path);
   }
@@ -367,7 +380,7 @@ void SettingFile::Refuse(const std::string& path, const std::string& why) {
   const Json* const found = Find(path);
   if (arguments_) {
     const Json last = found == nullptr ? Json("") : found->is_array() ? found->back() : *found;
-    return faults_.push_back(absl::StrCat(path, "=", last.get<std::string>(), ": ", why));
+    return faults_.push_back(absl::StrCat(NameOf(path), "=", last.get<std::string>(), ": ", why));
   }
   faults_.push_back(
       absl::StrCat(path, found == nullptr ? "" : absl::StrCat(" = ", Quoted(*found)), ": ", why));

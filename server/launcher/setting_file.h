@@ -5,6 +5,7 @@
 #define SEXTANT_SERVER_LAUNCHER_SETTING_FILE_H_
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -45,6 +46,11 @@ class SettingFile {
   // value counts. `known` are the names that are read; others are ignored.
   using Names = std::vector<std::pair<std::string, SettingValues>>;
   static absl::StatusOr<SettingFile> FromArguments(const std::string& text, const Names& known);
+
+  // Arguments that another file gives under names of its own: `values` as FromArguments() has them,
+  // by argument, and in `names` what errors and lists call them.
+  static SettingFile FromNamedArguments(nlohmann::json values,
+                                        std::map<std::string, std::string> names);
 
   // The setting at `path`. Absent where the file lacks it, where it is null or "auto", and where it
   // has another type or a number below `least`, which status() then says. A whole number may be
@@ -101,10 +107,14 @@ class SettingFile {
   template <typename Value>
   std::optional<Value> Take(const std::string& path, const char* what);
 
+  // What errors and lists call an argument.
+  std::string NameOf(const std::string& path) const;
+
   Json root_;  // of arguments: true, a text, or a list of texts
   bool arguments_;
   std::set<std::string> read_;
   std::vector<std::string> ignored_;  // of arguments
+  std::map<std::string, std::string> names_;
   std::vector<std::string> faults_;
 };
 

@@ -283,7 +283,11 @@ absl::StatusOr<LauncherFile> WriteTorchtitan(const LaunchedRun& run) {
 }
 
 absl::StatusOr<LauncherRead> ReadTorchtitan(const std::string& text, bool with_model) {
-  return ReadSettings(kTorchtitanSettings, with_model, SettingFile::FromToml(text));
+  return ReadTorchtitan(SettingFile::FromToml(text), with_model);
+}
+
+absl::StatusOr<LauncherRead> ReadTorchtitan(absl::StatusOr<SettingFile> file, bool with_model) {
+  return ReadSettings(kTorchtitanSettings, with_model, std::move(file));
 }
 
 }  // namespace sextant::server

@@ -1,0 +1,254 @@
+// Their settings are Megatron-Core's under other names, so that each becomes an argument of
+// Megatron-LM, which is read as such.
+#include "server/launcher/nemo.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/launcher/nemo_arguments.h"
+#include "server/launcher/python_settings.h"
+
+namespace sextant::server {
+namespace {
+
+using Json = nlohmann::json;
+
+// Adapters, under the names of Megatron-Core's matrices. All four are adapted by default.
+// Source: Megatron-Bridge's peft/lora.py and NeMo's collections/llm/peft/lora.py.
+void TakeAdapters(const Json& peft, LauncherRead& out) {
+  if (!peft.is_object()) return;
+  v1::ModelChanges& changes = *out.request.mutable_model()->mutable_changes();
+  constexpr int64_t kUsualRank = 32;
+  const Json rank = peft.value("dim", peft.value("adapter_dim", Json(kUsualRank)));
+  changes.mutable_adapters()->set_rank(rank.is_number_integer() ? rank.get<int64_t>() : kUsualRank);
+  changes.set_base_frozen(true);
+  const std::pair<const char*, std::vector<const char*>> kMatrices[] = {
+      {"linear_qkv", {"attention.query", "attention.key", "attention.value"}},
+      {"linear_proj", {"attention.output"}},
+      {"linear_fc1", {"feed_forward.gate", "feed_forward.up"}},
+      {"linear_fc2", {"feed_forward.down"}},
+  };
+  const Json targets = peft.value("target_modules", Json::array());
+  if (!targets.is_array() || targets.empty() || targets.size() == std::size(kMatrices)) {
+    // Upper bound: one adapter is on the three matrices of attention's input, fused.
+    return changes.mutable_adapters()->add_targets("all-linear");
+  }
+  for (const auto& [name, matrices] : kMatrices) {
+    if (!absl::c_linear_search(targets, Json(name))) continue;
+    for (const char* matrix : matrices) changes.mutable_adapters()->add_targets(matrix);
+  }
+  for (const Json& target : targets) {
+    const bool known =
+        absl::c_any_of(kMatrices, [&](const auto& each) { return target == each.first; });
+    if (!known) out.ignored.push_back(absl::StrCat("target_modules ", target.dump()));
+  }
+}
+
+// The repository that a model is taken from, "meta-llama/Llama-3.1-8B"; "" where none is named.
+std::string RepositoryOf(const Json& model) {
+  if (!model.is_object()) return "";
+  for (const char* key : {"hf_model_id", "hf_path", "pretrained_model_name_or_path"}) {
+    if (model.contains(key) && model[key].is_string()) return model[key].get<std::string>();
+  }
+  if (!model.contains(kPythonArguments)) return "";
+  for (const Json& each : model[kPythonArguments]) {
+    if (each.is_string() && absl::StrContains(each.get<std::string>(), '/')) {
+      return each.get<std::string>();
+    }
+  }
+  return "";
+}
+
+// Models that NeMo has a class or a recipe of, and their presets, by a start of its name.
+constexpr std::pair<const char*, const char*> kNemoModels[] = {
+    {"Llama2Config7B", "llama-2-7b"},
+    {"Llama2Config13B", "llama-2-13b"},
+    {"Llama2Config70B", "llama-2-70b"},
+    {"Llama3Config8B", "llama-3-8b"},
+    {"Llama3Config70B", "llama-3-70b"},
+    {"Llama31Config8B", "llama-3.1-8b"},
+    {"Llama31Config70B", "llama-3.1-70b"},
+    {"Llama31Config405B", "llama-3.1-405b"},
+    {"Llama3ModelProvider8B", "llama-3-8b"},
+    {"Llama3ModelProvider70B", "llama-3-70b"},
+    {"Llama31ModelProvider8B", "llama-3.1-8b"},
+    {"Llama31ModelProvider70B", "llama-3.1-70b"},
+    {"Llama31ModelProvider405B", "llama-3.1-405b"},
+    {"MixtralConfig8x7B", "mixtral-8x7b"},
+    {"MixtralConfig8x22B", "mixtral-8x22b"},
+    {"Qwen3Config8B", "qwen3-8b"},
+    {"Qwen3Config30B_A3B", "qwen3-30b-a3b"},
+    {"Qwen3Config235B_A22B", "qwen3-235b-a22b"},
+    {"DeepSeekV3Config", "deepseek-v3"},
+};
+
+std::string PresetOfClass(const Json& model) {
+  for (const char* key : {kPythonCallee, "_target_"}) {
+    if (!model.is_object() || !model.contains(key) || !model[key].is_string()) continue;
+    const auto name = model[key].get<std::string>();
+    for (const auto& [start, preset] : kNemoModels) {
+      if (absl::StrContains(absl::StrCat(name, "."), absl::StrCat(start, ".")) || name == start) {
+        return preset;
+      }
+    }
+  }
+  return "";
+}
+
+// What the document says of the model, if it names one.
+void TakeModel(const Json& model, bool with_model, LauncherRead& out) {
+  if (!with_model || out.request.model().has_architecture()) return;
+  std::string name = PresetOfClass(model);
+  if (name.empty()) name = RepositoryOf(model);
+  if (!name.empty()) out.request.mutable_model()->set_preset(name);
+}
+
+const Json& MemberOf(const Json& object, const char* name) {
+  static const auto* const none = new Json();
+  return object.is_object() && object.contains(name) ? object[name] : *none;
+}
+
+// The document of a text: the only function's of a Python configuration, or the one that the
+// file's name ends in, "recipes.py:llama3_8b".
+absl::StatusOr<Json> DocumentOf(const LaunchText& text) {
+  if (text.language != Language::kPython) return text.documents.front();
+  absl::StatusOr<PythonSettings> settings = ChosenPythonSettings(text.name, text.text);
+  if (!settings.ok()) return settings.status();
+  return std::move(settings->values);
+}
+
+// The devices, of a trainer's nodes.
+absl::StatusOr<LauncherRead> WithNodes(const Json& trainer, absl::StatusOr<LauncherRead> read) {
+  if (!read.ok()) return read;
+  const Json& devices = MemberOf(trainer, "devices");
+  const Json& nodes = MemberOf(trainer, "num_nodes");
+  if (devices.is_number_integer() && devices > 0) {
+    const int64_t count = nodes.is_number_integer() && nodes > 0 ? nodes.get<int64_t>() : 1;
+    if (const auto all = Product(devices.get<int64_t>(), count)) {
+      read->request.mutable_cluster()->set_device_count(*all);
+    }
+  }
+  return read;
+}
+
+}  // namespace
+
+bool IsMegatronBridge(const LaunchText& text) {
+  if (text.language == Language::kPython) {
+    return absl::StrContains(text.text, "megatron.bridge") ||
+           absl::StrContains(text.text, "ConfigContainer");
+  }
+  return text.language == Language::kYaml && text.HasAny({"train", "ddp", "mixed_precision"}) &&
+         text.HasAny({"train.micro_batch_size", "train.global_batch_size", "train.train_iters",
+                      "ddp.use_distributed_optimizer", "model._target_",
+                      "model.tensor_model_parallel_size"});
+}
+
+absl::StatusOr<LauncherRead> ReadMegatronBridge(const LaunchText& text, bool with_model) {
+  const absl::StatusOr<Json> document = DocumentOf(text);
+  if (!document.ok()) return document.status();
+  NemoArguments arguments;
+  TakeSection(*document, "",
+              {"model", "train", "ddp", "optimizer", "dataset", "dist", "comm_overlap",
+               "mixed_precision", "peft"},
+              arguments);
+  for (const char* section : {"dataset", "train", "model", "ddp", "dist", "comm_overlap"}) {
+    TakeSection(*document, section, {"model.hf_model_id"}, arguments);
+  }
+  TakeSection(*document, "optimizer", {}, arguments);
+  const Json& precision = MemberOf(*document, "mixed_precision");
+  TakePrecision("mixed_precision", precision, arguments);
+  // What _pretrain_common() of its recipes sets.
+  const Json& ddp = MemberOf(*document, "ddp");
+  if (MemberOf(ddp, "use_distributed_optimizer") != false) {
+    arguments.PutDefault("--use-distributed-optimizer");
+  }
+  absl::StatusOr<LauncherRead> read = ReadNemoArguments(std::move(arguments), with_model);
+  if (!read.ok()) return read;
+  TakeModel(MemberOf(*document, "model"), with_model, *read);
+  TakeAdapters(MemberOf(*document, "peft"), *read);
+  return read;
+}
+
+bool IsNemo2(const LaunchText& text) {
+  if (text.language == Language::kPython) {
+    return absl::StrContains(text.text, "nemo.collections") ||
+           absl::StrContains(text.text, "nemo_run");
+  }
+  return text.language == Language::kYaml && text.HasAll({"trainer.strategy", "data"});
+}
+
+absl::StatusOr<LauncherRead> ReadNemo2(const LaunchText& text, bool with_model) {
+  const absl::StatusOr<Json> document = DocumentOf(text);
+  if (!document.ok()) return document.status();
+  const Json& trainer = MemberOf(*document, "trainer");
+  NemoArguments arguments;
+  TakeSection(*document, "", {"model", "trainer", "data", "optim", "peft"}, arguments);
+  TakeSection(*document, "data", {}, arguments);
+  TakeSection(*document, "model.config", {}, arguments);
+  TakeSection(*document, "trainer.strategy", {"trainer.strategy.ddp"}, arguments);
+  TakeSection(*document, "trainer.strategy.ddp", {}, arguments);
+  TakeSection(*document, "optim.config", {}, arguments);
+  TakeSection(*document, "trainer",
+              {"trainer.strategy", "trainer.devices", "trainer.num_nodes", "trainer.plugins"},
+              arguments);
+  TakePrecision("trainer.plugins", MemberOf(trainer, "plugins"), arguments);
+  absl::StatusOr<LauncherRead> read = ReadNemoArguments(std::move(arguments), with_model);
+  if (!read.ok()) return read;
+  TakeModel(MemberOf(MemberOf(*document, "model"), "config"), with_model, *read);
+  TakeAdapters(MemberOf(*document, "peft"), *read);
+  return WithNodes(trainer, std::move(read));
+}
+
+bool IsNemo1(const LaunchText& text) {
+  return text.language == Language::kYaml && text.Has("trainer") &&
+         text.HasAny({"model.micro_batch_size", "model.encoder_seq_length",
+                      "model.tensor_model_parallel_size"});
+}
+
+absl::StatusOr<LauncherRead> ReadNemo1(const LaunchText& text, bool with_model) {
+  const Json& document = text.documents.front();
+  const Json& trainer = MemberOf(document, "trainer");
+  const Json& model = MemberOf(document, "model");
+  NemoArguments arguments;
+  TakeSection(document, "", {"model", "trainer", "restore_from_path"}, arguments);
+  TakeSection(document, "trainer", {"trainer.devices", "trainer.num_nodes", "trainer.precision"},
+              arguments);
+  TakeSection(document, "model",
+              {"model.optim", "model.peft", "model.activation", "model.restore_from_path",
+               "model.tokenizer", "model.data"},
+              arguments);
+  TakeSection(document, "model.optim", {"model.optim.name"}, arguments);
+  const Json& precision = MemberOf(trainer, "precision");
+  if (precision != 32 && precision != "32") {
+    TakePrecision("trainer.precision", precision, arguments);
+  }
+  const Json& activation = MemberOf(model, "activation");
+  if (activation.is_string() && absl::StrContains(activation.get<std::string>(), "swiglu")) {
+    arguments.Put("--swiglu", "model.activation");
+  }
+  const Json& optimizer = MemberOf(MemberOf(model, "optim"), "name");
+  if (optimizer.is_string() && absl::StrContains(optimizer.get<std::string>(), "distributed")) {
+    arguments.Put("--use-distributed-optimizer", "model.optim.name");
+  }
+  absl::StatusOr<LauncherRead> read = ReadNemoArguments(std::move(arguments), with_model);
+  if (!read.ok()) return read;
+  for (const Json* owner : {&document, &model}) {
+    const Json& path = MemberOf(*owner, "restore_from_path");
+    if (path.is_string()) read->wants.push_back(path.get<std::string>());
+  }
+  const Json& peft = MemberOf(model, "peft");
+  if (MemberOf(peft, "peft_scheme") == "lora") {
+    TakeAdapters(MemberOf(peft, "lora_tuning"), *read);
+  } else if (MemberOf(peft, "peft_scheme").is_string()) {
+    read->ignored.emplace_back("model.peft.peft_scheme");
+  }
+  return WithNodes(trainer, std::move(read));
+}
+
+}  // namespace sextant::server

@@ -1,0 +1,90 @@
+// torchtitan's configurations in Python, by the settings of those in TOML.
+// Source: torchtitan/models/llama3/config_registry.py and torchtitan/config of 2026.
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "server/launcher/launcher.h"
+#include "server/launcher/python_settings.h"
+
+namespace sextant::server {
+namespace {
+
+using Json = nlohmann::json;
+
+const Json& At(const Json& object, const char* name) {
+  static const auto* const none = new Json();
+  return object.is_object() && object.contains(name) ? object[name] : *none;
+}
+
+std::string CalleeOf(const Json& value) {
+  const Json& callee = At(value, kPythonCallee);
+  return callee.is_string() ? callee.get<std::string>() : "";
+}
+
+// The folder of the model, "llama3": what the registry is imported from, or else the start of the
+// function's name.
+std::string FolderOfModel(absl::string_view text, absl::string_view function) {
+  constexpr absl::string_view kFolder = "torchtitan.models.";
+  for (size_t at = text.find(kFolder); at != absl::string_view::npos;
+       at = text.find(kFolder, at + 1)) {
+    const absl::string_view rest = text.substr(at + kFolder.size());
+    const absl::string_view name = rest.substr(0, rest.find_first_of(" .\n"));
+    const absl::string_view line = rest.substr(0, rest.find('\n'));
+    if (absl::StrContains(line, "model_registry")) return std::string(name);
+  }
+  return std::string(function.substr(0, function.find('_')));
+}
+
+// The sections of a configuration in TOML.
+Json SectionsOf(const PythonSettings& settings, const std::string& text) {
+  Json out = Json::object();
+  for (const auto& [key, value] : settings.values.items()) {
+    if (key == kPythonCallee || key == kPythonArguments) continue;
+    out[key] = value;
+    if (!value.is_object()) continue;
+    out[key].erase(kPythonCallee);
+    out[key].erase(kPythonArguments);
+  }
+  const Json& arguments = At(At(settings.values, "model_spec"), kPythonArguments);
+  out.erase("model_spec");
+  if (arguments.is_array() && !arguments.empty()) {
+    out["model"]["name"] = FolderOfModel(text, settings.function);
+    out["model"]["flavor"] = arguments.back();
+  }
+  const Json& converters = At(At(settings.values, "model_converters"), "converters");
+  out.erase("model_converters");
+  if (converters.is_array()) {
+    for (const Json& each : converters) {
+      const std::string callee = CalleeOf(each);
+      out["model"]["converters"].push_back(absl::StrContains(callee, "Float8")
+                                               ? "quantize.linear.float8"
+                                           : absl::StrContains(callee, "MX") ? "quantize.linear.mx"
+                                                                             : callee);
+      if (At(each, "enable_fsdp_float8_all_gather") == true) {
+        out["quantize"]["linear"]["float8"]["enable_fsdp_float8_all_gather"] = true;
+      }
+    }
+  }
+  if (absl::StrContains(CalleeOf(At(settings.values, "optimizer")), "InBackward")) {
+    out["optimizer"]["early_step_in_backward"] = true;
+  }
+  return out;
+}
+
+}  // namespace
+
+bool IsTorchtitanPython(const LaunchText& text) {
+  return text.language == Language::kPython && absl::StrContains(text.text, "torchtitan") &&
+         absl::StrContains(text.text, "TrainingConfig");
+}
+
+absl::StatusOr<LauncherRead> ReadTorchtitanPython(const LaunchText& text, bool with_model) {
+  const absl::StatusOr<PythonSettings> settings = ChosenPythonSettings(text.name, text.text);
+  if (!settings.ok()) return settings.status();
+  return ReadTorchtitan(SettingFile::FromDocument(SectionsOf(*settings, text.text)), with_model);
+}
+
+}  // namespace sextant::server

@@ -1,0 +1,142 @@
+// Configurations of NeMo, Megatron-Bridge, MaxText and torchtitan's Python.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/launcher/file_format.h"
+#include "tests/launcher/sample_launch.h"
+
+namespace sextant::server {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kBridge[] = "Megatron-Bridge configuration";
+
+LauncherRead ReadAs(const std::string& format, const std::string& file,
+                    const std::string& name = "") {
+  const absl::StatusOr<LaunchText> text = ParseLaunchText(name, LauncherGolden("read/" + file));
+  EXPECT_TRUE(text.ok()) << text.status();
+  if (!text.ok()) return {};
+  const FileFormat* const found = FormatOf(*text);
+  EXPECT_TRUE(found != nullptr && found->name == format) << (found ? found->name : "none");
+  if (found == nullptr) return {};
+  absl::StatusOr<LauncherRead> read = found->read(*text, true);
+  EXPECT_TRUE(read.ok()) << read.status();
+  return read.ok() ? *std::move(read) : LauncherRead();
+}
+
+TEST(MegatronBridge, ReadsARecipeInPython) {
+  const LauncherRead read = ReadAs(kBridge, "bridge_llama70b.py");
+  const v1::PlanRunRequest& request = read.request;
+  EXPECT_EQ(request.model().preset(), "meta-llama/Llama-3.1-70B");
+  const v1::RunLayout& layout = request.layout();
+  EXPECT_EQ(layout.parallel().tensor_parallel_size(), 4);
+  EXPECT_EQ(layout.parallel().pipeline_parallel_size(), 4);
+  EXPECT_EQ(layout.parallel().virtual_stage_count(), 5);
+  EXPECT_EQ(layout.context_parallel_size(), 2);
+  EXPECT_TRUE(layout.sequence_parallel());
+  EXPECT_EQ(layout.global_batch_size(), 128);
+  EXPECT_EQ(layout.micro_batch_size(), 1);
+  EXPECT_EQ(layout.sharding().zero_stage(), v1::ZERO_STAGE_OPTIMIZER);
+  EXPECT_EQ(layout.framework().kind(), v1::FrameworkMemory::KIND_MEGATRON_BRIDGE);
+  EXPECT_EQ(request.training().sequence_length(), 8192);
+  EXPECT_EQ(request.training().recompute(), v1::RECOMPUTE_POLICY_NONE);
+  const v1::PrecisionPolicy& precision = request.training().precision();
+  EXPECT_EQ(precision.compute_data_type(), v1::DATA_TYPE_FP8);
+  EXPECT_EQ(precision.gradient_data_type(), v1::DATA_TYPE_BF16);
+  EXPECT_EQ(precision.optimizer_data_type(), v1::DATA_TYPE_BF16);
+  EXPECT_EQ(read.step_count, 1000);
+  EXPECT_THAT(read.ignored, Contains("model.some_new_switch"));
+  EXPECT_THAT(read.passed, Contains("optimizer.lr"));
+}
+
+TEST(MegatronBridge, ReadsYaml) {
+  const LauncherRead read = ReadAs(kBridge, "bridge_override.yaml");
+  const v1::PlanRunRequest& request = read.request;
+  EXPECT_EQ(request.model().preset(), "llama-3.1-8b");
+  EXPECT_EQ(request.layout().context_parallel_kind(), v1::CONTEXT_PARALLEL_KIND_ALL_TO_ALL);
+  EXPECT_EQ(request.training().recompute(), v1::RECOMPUTE_POLICY_SELECTIVE);
+  EXPECT_TRUE(request.layout().kernels().recompute_norm_outputs());
+  EXPECT_EQ(request.training().precision().gradient_data_type(), v1::DATA_TYPE_FP32);
+  EXPECT_THAT(read.ignored, IsEmpty());
+}
+
+TEST(MegatronBridge, NamesItsOwnSettingsInErrors) {
+  const absl::StatusOr<LaunchText> text =
+      ParseLaunchText("", "train: {micro_batch_size: -2, global_batch_size: 8}\nmodel: {}\n");
+  ASSERT_TRUE(text.ok());
+  EXPECT_THAT(std::string(FormatOf(*text)->read(*text, true).status().message()),
+              HasSubstr("train.micro_batch_size=-2: write a whole number from 1 on"));
+}
+
+// 128 GPUs: 16 nodes of 8.
+TEST(Nemo, ReadsVersionOne) {
+  const LauncherRead read = ReadAs("NeMo 1 configuration", "nemo1_gpt5b.yaml");
+  const v1::PlanRunRequest& request = read.request;
+  EXPECT_EQ(request.cluster().device_count(), 128);
+  EXPECT_EQ(request.model().architecture().hidden_size(), 4096);
+  EXPECT_EQ(request.model().architecture().layer_kinds(0).feed_forward().size(), 16384);
+  EXPECT_EQ(request.layout().global_batch_size(), 1440);
+  EXPECT_EQ(request.training().recompute(), v1::RECOMPUTE_POLICY_FULL);
+  EXPECT_EQ(request.training().precision().compute_data_type(), v1::DATA_TYPE_BF16);
+  EXPECT_EQ(request.layout().sharding().zero_stage(), v1::ZERO_STAGE_OPTIMIZER);
+  EXPECT_EQ(read.step_count, 75000);
+  EXPECT_THAT(read.open, ElementsAre("model.ffn_hidden_size"));
+  EXPECT_THAT(read.ignored, IsEmpty());
+}
+
+TEST(Nemo, ReadsVersionTwosAdapters) {
+  const LauncherRead read = ReadAs("NeMo 2 recipe", "nemo2_lora.py");
+  const v1::PlanRunRequest& request = read.request;
+  EXPECT_EQ(request.model().preset(), "llama-3-8b");
+  EXPECT_EQ(request.model().changes().adapters().rank(), 16);
+  EXPECT_THAT(request.model().changes().adapters().targets(),
+              ElementsAre("attention.query", "attention.key", "attention.value"));
+  EXPECT_TRUE(request.model().changes().base_frozen());
+  EXPECT_EQ(request.cluster().device_count(), 16);
+  EXPECT_EQ(request.layout().parallel().tensor_parallel_size(), 2);
+  EXPECT_EQ(request.training().sequence_length(), 2048);
+  EXPECT_THAT(read.ignored, IsEmpty());
+}
+
+TEST(Maxtext, ReadsAxesAndBatches) {
+  const LauncherRead read = ReadAs("MaxText configuration", "maxtext_llama8b.yml");
+  const v1::PlanRunRequest& request = read.request;
+  EXPECT_EQ(request.model().preset(), "llama3.1-8b");
+  EXPECT_EQ(request.training().sequence_length(), 8192);
+  EXPECT_EQ(read.sequences_per_rank, 2);
+  EXPECT_EQ(request.layout().micro_batch_size(), 2);
+  EXPECT_EQ(request.layout().sharding().zero_stage(), v1::ZERO_STAGE_PARAMETERS);
+  EXPECT_EQ(request.training().precision().weight_data_type(), v1::DATA_TYPE_FP32);
+  ASSERT_EQ(read.lowering.size(), 1);
+  EXPECT_EQ(read.lowering[0].text, "remat_policy = save_qkv_proj");
+  EXPECT_THAT(read.ignored, Contains(HasSubstr("XLA's memory")));
+  EXPECT_THAT(read.ignored, Contains("logits_dot_in_fp32"));
+}
+
+TEST(TorchtitanPython, ReadsTheFunctionThatIsNamed) {
+  const LauncherRead read =
+      ReadAs("torchtitan configuration in Python", "torchtitan_registry.py", "a.py:large");
+  const v1::PlanRunRequest& request = read.request;
+  EXPECT_EQ(request.model().preset(), "llama-3.1-70b");
+  EXPECT_EQ(request.layout().parallel().tensor_parallel_size(), 8);
+  EXPECT_EQ(read.sequences_per_rank, 1);
+  EXPECT_EQ(request.training().sequence_length(), 4096);
+  EXPECT_EQ(request.training().recompute(), v1::RECOMPUTE_POLICY_FULL);
+  EXPECT_EQ(request.training().precision().compute_data_type(), v1::DATA_TYPE_FP8);
+  EXPECT_EQ(read.step_count, 1000);
+}
+
+TEST(TorchtitanPython, AsksWhichOfSeveral) {
+  const absl::StatusOr<LaunchText> text =
+      ParseLaunchText("a.py", LauncherGolden("read/torchtitan_registry.py"));
+  ASSERT_TRUE(text.ok());
+  EXPECT_THAT(std::string(FormatOf(*text)->read(*text, true).status().message()),
+              HasSubstr("name one after a colon, e.g. FILE:small; all: small, large"));
+}
+
+}  // namespace
+}  // namespace sextant::server
