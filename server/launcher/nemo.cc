@@ -18,6 +18,11 @@ namespace {
 
 using Json = nlohmann::json;
 
+const Json& MemberOf(const Json& object, const char* name) {
+  static const auto* const none = new Json();
+  return object.is_object() && object.contains(name) ? object[name] : *none;
+}
+
 // Adapters, under the names of Megatron-Core's matrices. All four are adapted by default.
 // Source: Megatron-Bridge's peft/lora.py and NeMo's collections/llm/peft/lora.py.
 void TakeAdapters(const Json& peft, LauncherRead& out) {
@@ -88,13 +93,16 @@ constexpr std::pair<const char*, const char*> kNemoModels[] = {
 };
 
 std::string PresetOfClass(const Json& model) {
-  for (const char* key : {kPythonCallee, "_target_"}) {
-    if (!model.is_object() || !model.contains(key) || !model[key].is_string()) continue;
-    const auto name = model[key].get<std::string>();
-    for (const auto& [start, preset] : kNemoModels) {
-      if (absl::StrContains(absl::StrCat(name, "."), absl::StrCat(start, ".")) || name == start) {
-        return preset;
-      }
+  std::vector<std::string> names;  // of what is called, or given to run.Config() to call
+  for (const char* key : {kPythonCallee, "_target_", kPythonArguments}) {
+    const Json& value = MemberOf(model, key);
+    for (const Json& each : value.is_array() ? value : Json::array({value})) {
+      if (each.is_string()) names.push_back(absl::StrCat(each.get<std::string>(), "."));
+    }
+  }
+  for (const std::string& name : names) {
+    for (const auto& [known, preset] : kNemoModels) {
+      if (absl::StrContains(name, absl::StrCat(known, "."))) return preset;
     }
   }
   return "";
@@ -106,11 +114,6 @@ void TakeModel(const Json& model, bool with_model, LauncherRead& out) {
   std::string name = PresetOfClass(model);
   if (name.empty()) name = RepositoryOf(model);
   if (!name.empty()) out.request.mutable_model()->set_preset(name);
-}
-
-const Json& MemberOf(const Json& object, const char* name) {
-  static const auto* const none = new Json();
-  return object.is_object() && object.contains(name) ? object[name] : *none;
 }
 
 // The document of a text: the only function's of a Python configuration, or the one that the
