@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/launcher/launcher.h"
 #include "server/launcher/setting_file.h"
+#include "server/launcher/software.h"
 
 namespace sextant::server {
 namespace {
@@ -158,6 +159,33 @@ void WriteInterval(const Setting& setting, Writing& writing) {
   }
 }
 
+// On by default of stage 3 alone.
+void ReadOverlap(const Setting& setting, Reading& reading) {
+  const bool shards = reading.layout().sharding().zero_stage() == v1::ZERO_STAGE_PARAMETERS;
+  const bool given = reading.file.Has(setting.name);
+  if (reading.file.IsAuto(setting.name)) return;
+  if (given ? reading.file.IsOn(setting.name) : shards) return;
+  v1::SoftwareStack& out = *reading.layout().mutable_software();
+  out.set_data_exchange_overlap(kNothingHidden);
+  if (shards) out.set_overlap_contention(kAllExposed);
+}
+void WriteOverlap(const Setting& setting, Writing& writing) {
+  const SoftwareConstants constants = ConstantsOfRun(writing.run.request, writing.sizes);
+  const bool shards = writing.sizes.zero == v1::ZERO_STAGE_PARAMETERS;
+  writing.list.Add(setting.name,
+                   shards ? constants.of(StackConstant::kOverlapContention) < kAllExposed
+                          : constants.of(StackConstant::kDataExchangeOverlap) > kNothingHidden);
+}
+
+void ReadScatter(const Setting& setting, Reading& reading) {
+  if (!reading.file.Has(setting.name) || reading.file.IsOn(setting.name)) return;
+  reading.layout().mutable_software()->set_all_reduces_gradients(true);
+}
+void WriteScatter(const Setting& setting, Writing& writing) {
+  const SoftwareConstants constants = ConstantsOfRun(writing.run.request, writing.sizes);
+  if (constants.of(StackConstant::kAllReducesGradients) > 0) writing.list.Add(setting.name, false);
+}
+
 constexpr Setting kExpertSizes[] = {
     Whole("expert_parallel.autoep_size", "layout.parallel.expert_parallel_size").Absent("1"),
     Whole("expert_parallel.expert_tensor_parallel_size",
@@ -217,6 +245,18 @@ constexpr Setting kDeepspeedSettings[] = {
     Other("zero_optimization.offload_optimizer.ratio").Read(ReadOffloadedPart),
     Choice("zero_optimization.offload_param.device", "layout.sharding.offload_parameters", kDevices)
         .Absent("false"),
+    Other("zero_optimization.overlap_comm")
+        .For("layout.software.data_exchange_overlap")
+        .By(ReadOverlap, WriteOverlap),
+    Takes("layout.software.overlap_contention"),
+    Other("zero_optimization.reduce_scatter")
+        .For("layout.software.all_reduces_gradients")
+        .By(ReadScatter, WriteScatter),
+    Takes("layout.kernels.expert_dispatch", "all-to-all"),
+    Takes("layout.framework.captured_graphs", "false"),
+    Lacks("layout.kernels.recompute_activation_function", "it recomputes whole layers"),
+    Lacks("layout.kernels.recompute_norm_outputs", "it recomputes whole layers"),
+    Lacks("layout.kernels.recompute_latent_up_projections", "it recomputes whole layers"),
     Whole("zero_optimization.reduce_bucket_size", "layout.framework.reduce_bucket_elements")
         .From(0),
     Whole("zero_optimization.allgather_bucket_size", "layout.framework.gather_bucket_elements")

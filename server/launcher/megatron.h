@@ -68,6 +68,19 @@ void WriteStates(const Setting& setting, Writing& writing);
 void ReadRecompute(const Setting& setting, Reading& reading);
 void WriteRecompute(const Setting& setting, Writing& writing);
 
+// What is hidden, sent and captured, in megatron_overlap.cc.
+void ReadDataOverlap(const Setting& setting, Reading& reading);
+void WriteDataOverlap(const Setting& setting, Writing& writing);
+void ReadTensorOverlap(const Setting& setting, Reading& reading);
+void WriteTensorOverlap(const Setting& setting, Writing& writing);
+void ReadSends(const Setting& setting, Reading& reading);
+void WriteSends(const Setting& setting, Writing& writing);
+void ReadDispatcher(const Setting& setting, Reading& reading);
+void WriteDispatcher(const Setting& setting, Writing& writing);
+void ReadCapacity(const Setting& setting, Reading& reading);
+void ReadUnfusedActivation(const Setting& setting, Reading& reading);
+void ReadGraphs(const Setting& setting, Reading& reading);
+
 // True where one grouped product multiplies all experts of a GPU: by default in Megatron-Bridge.
 bool GroupsExperts(const LaunchedRun& run);
 

@@ -11,18 +11,34 @@ namespace {
 
 constexpr char kStates[] = "fp32|fp16|bf16|fp8";
 
+// Scales of fp8 weights follow from the recipe; the default one's, delayed, count for nothing.
+constexpr Setting kScaling[] = {
+    Choice("--fp8-recipe", "layout.storage.scaling",
+           "delayed=none|tensorwise=tensor|blockwise=block|mxfp8=mx"),
+};
+
 v1::DataType ReadNarrow(SettingFile& file) {
   if (file.Has("--fp4-format")) return v1::DATA_TYPE_NVFP4;
   const bool e4m3 = file.Choose("--fp8-format", "e4m3|hybrid") == "e4m3";
   const std::string recipe = file.Text("--fp8-recipe").value_or("delayed");
   if (recipe == "mxfp8") return v1::DATA_TYPE_MXFP8;
-  if (recipe != "delayed") file.Ignore(absl::StrCat("--fp8-recipe ", recipe));
+  const bool kept = file.Has("--fp8-param-gather");  // ReadScaling()
+  if (recipe != "delayed" && !kept) file.Ignore(absl::StrCat("--fp8-recipe ", recipe));
   return e4m3 ? v1::DATA_TYPE_FP8_E4M3 : v1::DATA_TYPE_FP8;
 }
-void WriteNarrow(v1::DataType compute, SettingList& out) {
+void WriteNarrow(v1::DataType compute, Writing& writing) {
+  SettingList& out = writing.list;
   if (compute == v1::DATA_TYPE_NVFP4) return out.Add("--fp4-format", "e2m1");
   out.Add("--fp8-format", compute == v1::DATA_TYPE_FP8 ? "hybrid" : "e4m3");
-  if (compute == v1::DATA_TYPE_MXFP8) out.Add("--fp8-recipe", "mxfp8");
+  const v1::WeightStorage::Scaling scaling = writing.layout().storage().scaling();
+  const bool blocks = compute == v1::DATA_TYPE_MXFP8;
+  const bool kept = IsNarrow(writing.training().precision().weight_data_type());
+  if (blocks ? kept && scaling != v1::WeightStorage::SCALING_MX
+             : scaling == v1::WeightStorage::SCALING_MX) {
+    writing.refusals.Add("--weight-scaling", "mx goes with weights of --compute-data-type=mxfp8");
+  }
+  if (blocks) return out.Add("--fp8-recipe", "mxfp8");
+  WriteFields(kScaling, writing.run.request, out);
 }
 
 // Weights are as wide as what is computed in, or fp8 with fp8 products.
@@ -75,11 +91,17 @@ void ReadPrecision(const Setting&, Reading& reading) {
   const v1::DataType wide = half ? v1::DATA_TYPE_FP16 : v1::DATA_TYPE_BF16;
   if (file.Has("--fp8-format") || file.Has("--fp4-format")) {
     out.set_compute_data_type(ReadNarrow(file));
-    out.set_weight_data_type(file.Has("--fp8-param-gather") ? v1::DATA_TYPE_FP8 : wide);
+    const bool kept = file.Has("--fp8-param-gather");
+    out.set_weight_data_type(kept ? v1::DATA_TYPE_FP8 : wide);
+    const std::string recipe = file.Text("--fp8-recipe").value_or("delayed");
+    if (kept && recipe != "delayed") ReadFields(kScaling, file, reading.request());
   } else {
     out.set_compute_data_type(half || bf16 ? wide : v1::DATA_TYPE_FP32);
   }
-  if (file.Has("--grad-reduce-in-bf16") && !half) {
+  // Narrower main gradients are those that are added up and reduced.
+  const bool narrow = file.Choose("--main-grads-dtype", "fp32|bf16", "fp32") == "bf16" &&
+                      !file.Has("--accumulate-allreduce-grads-in-fp32");
+  if ((file.Has("--grad-reduce-in-bf16") || narrow) && !half) {
     out.set_gradient_data_type(v1::DATA_TYPE_BF16);
   } else if (bf16 || file.Has("--accumulate-allreduce-grads-in-fp32")) {
     out.set_gradient_data_type(v1::DATA_TYPE_FP32);
@@ -94,7 +116,7 @@ void WritePrecision(const Setting&, Writing& writing) {
   const bool whole = compute == v1::DATA_TYPE_FP32;
   const v1::DataType weight = precision.weight_data_type();
   if (!whole) writing.list.Add(half ? "--fp16" : "--bf16", true);
-  if (IsNarrow(compute)) WriteNarrow(compute, writing.list);
+  if (IsNarrow(compute)) WriteNarrow(compute, writing);
   if (IsNarrow(weight) && IsNarrow(compute)) {
     writing.list.Add("--fp8-param-gather", true);
     if (writing.sizes.zero == v1::ZERO_STAGE_NONE) {

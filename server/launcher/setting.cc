@@ -20,38 +20,69 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// Fields that describe the software, or the run's data: a launcher has nothing to do about them.
-constexpr absl::string_view kDescriptions[] = {"layout.software.",
-                                               "layout.kernels.expert_load_factor",
-                                               "layout.kernels.expert_scaling",
-                                               "layout.kernels.attention_output_copied",
-                                               "layout.kernels.fused_expert_activation",
-                                               "layout.kernels.matmul_input_data_type",
-                                               "layout.storage.scaling",
-                                               "layout.storage.fp8_weight_copies",
-                                               "layout.parallel.split_key_value_heads",
-                                               "layout.framework.persistent_gradients",
-                                               "layout.framework.fused_weight_gradient",
-                                               "layout.framework.reduce_bucket_elements",
-                                               "layout.framework.gather_bucket_elements",
-                                               "layout.framework.deferred_reduction",
-                                               "layout.framework.workspace_bytes",
-                                               "layout.framework.fragmentation_ratio",
-                                               "layout.framework.context_bytes",
-                                               "layout.framework.communicator_bytes",
-                                               "layout.framework.transformer_engine",
-                                               "layout.framework.grouped_experts",
-                                               "layout.framework.fused_projections",
-                                               "layout.unmodelled_settings",
-                                               "training.token_count",
-                                               "training.activation_bytes"};
+constexpr char kFitted[] = "kernels and hosts decide it: fitted to published runs";
+constexpr char kHabit[] = "the framework decides it";
+constexpr char kLibrary[] = "libraries and the driver decide it";
 
-bool IsSetting(absl::string_view field) {
-  const bool of_run = absl::StartsWith(field, "layout.") || absl::StartsWith(field, "training.") ||
-                      absl::StartsWith(field, "model.changes.");
-  return of_run && absl::c_none_of(kDescriptions, [field](absl::string_view description) {
-           return absl::StartsWith(field, description);
-         });
+constexpr Setting kOutOfReach[] = {
+    OutOfReach("layout.software.name", "the release that is installed decides it"),
+    OutOfReach("layout.software.attention_time_ratio", kFitted),
+    OutOfReach("layout.software.memory_pass_time_ratio", kFitted),
+    OutOfReach("layout.software.tensor_exchange_exposure", kFitted),
+    OutOfReach("layout.software.data_exchange_overlap", kHabit),
+    OutOfReach("layout.software.overlap_contention", kFitted),
+    OutOfReach("layout.software.host_seconds_per_layer", kFitted),
+    OutOfReach("layout.software.broadcast_seconds_per_rank", kFitted),
+    OutOfReach("layout.software.growth_per_doubling", kFitted),
+    OutOfReach("layout.software.sustained_time_ratio", "the device decides it"),
+    OutOfReach("layout.software.narrow_sustained_time_ratio", "the device decides it"),
+    OutOfReach("layout.software.narrow_product_time_ratio", kFitted),
+    OutOfReach("layout.software.expert_time_ratio", kFitted),
+    OutOfReach("layout.software.expert_layer_host_seconds", kFitted),
+    OutOfReach("layout.software.one_copy_per_node", kHabit),
+    OutOfReach("layout.software.pipeline_exchange_exposure", kHabit),
+    OutOfReach("layout.software.expert_exchange_exposure",
+               "how much of it a setting hides is not known"),
+    OutOfReach("layout.software.gradient_addition_overlap", kFitted),
+    OutOfReach("layout.software.misaligned_product_time_ratio", "the device decides it"),
+    OutOfReach("layout.software.misaligned_head_time_ratio", "the device decides it"),
+    OutOfReach("layout.software.optimizer_time_ratio", kHabit),
+    OutOfReach("layout.software.kernel_launch_seconds", "the host decides it"),
+    OutOfReach("layout.software.all_reduces_gradients", kHabit),
+    OutOfReach("layout.kernels.expert_load_factor", "the data decides it"),
+    OutOfReach("layout.kernels.expert_scaling", "the release that is installed decides it"),
+    OutOfReach("layout.kernels.attention_output_copied", kLibrary),
+    OutOfReach("layout.kernels.fused_expert_activation", kHabit),
+    OutOfReach("layout.kernels.matmul_input_data_type", "the compute data type decides it"),
+    OutOfReach("layout.storage.scaling", "the compute data type decides it"),
+    OutOfReach("layout.storage.fp8_weight_copies", "the compute data type decides it"),
+    OutOfReach("layout.parallel.split_key_value_heads", "the tensor parallel size decides it"),
+    OutOfReach("layout.framework.persistent_gradients", kHabit),
+    OutOfReach("layout.framework.fused_weight_gradient", kHabit),
+    OutOfReach("layout.framework.reduce_bucket_elements", kHabit),
+    OutOfReach("layout.framework.gather_bucket_elements", kHabit),
+    OutOfReach("layout.framework.deferred_reduction", kHabit),
+    OutOfReach("layout.framework.workspace_bytes", kLibrary),
+    OutOfReach("layout.framework.fragmentation_ratio", kLibrary),
+    OutOfReach("layout.framework.context_bytes", kLibrary),
+    OutOfReach("layout.framework.communicator_bytes", kLibrary),
+    OutOfReach("layout.framework.transformer_engine", kHabit),
+    OutOfReach("layout.framework.grouped_experts", kHabit),
+    OutOfReach("layout.framework.fused_projections", kHabit),
+    OutOfReach("layout.unmodelled_settings", "other names than the launcher's"),
+    OutOfReach("training.token_count", "a number of steps says it"),
+    OutOfReach("training.activation_bytes", "a measurement"),
+};
+
+const Setting* RowOf(absl::Span<const Setting> table, absl::string_view field) {
+  const auto row = absl::c_find_if(
+      table, [&](const Setting& each) { return !each.lowers && each.field == field; });
+  return row == table.end() ? nullptr : &*row;
+}
+
+bool IsOfRun(absl::string_view field) {
+  return absl::StartsWith(field, "layout.") || absl::StartsWith(field, "training.") ||
+         absl::StartsWith(field, "model.changes.");
 }
 
 void SetNumber(absl::string_view path, int64_t value, Message& message) {
@@ -233,13 +264,15 @@ absl::StatusOr<Writing> WriteSettings(const std::string& launcher, absl::Span<co
   return out;
 }
 
+absl::Span<const Setting> FieldsOutOfReach() { return kOutOfReach; }
+
 void CheckFields(absl::Span<const Setting> table, const v1::PlanRunRequest& request,
                  Refusals& refusals) {
   for (const words::NamedField& named : words::PlanFields()) {
-    const auto row = absl::c_find_if(
-        table, [&](const Setting& each) { return !each.lowers && each.field == named.path; });
-    const bool known = row != table.end();
-    if (known ? row->only == nullptr : !IsSetting(named.path)) continue;
+    const Setting* row = RowOf(table, named.path);
+    if (row == nullptr) row = RowOf(kOutOfReach, named.path);
+    const bool known = row != nullptr && !row->refused;
+    if (known ? row->only == nullptr : row == nullptr && !IsOfRun(named.path)) continue;
     const std::optional<std::string> value = FieldOf(request, named.path);
     if (!value.has_value()) continue;
     const std::vector<std::string> choices = absl::StrSplit(known ? row->only : "", '|');

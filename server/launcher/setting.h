@@ -68,6 +68,8 @@ struct Setting {
   bool above_one = false;         // a number that is written from 2 on
   bool lowers = false;            // a name, or its start: where it is ignored it may lower memory
   bool passes = false;            // a name, or its start: it changes nothing that is planned
+  const char* reason = nullptr;   // why the launcher has no setting for the field
+  bool refused = false;           // with a reason: a run that has the field is not written
   ReadFunction read = nullptr;    // in place of what the above say
   WriteFunction write = nullptr;  // likewise
 
@@ -121,6 +123,15 @@ constexpr Setting Present(const char* name) { return Other(name, SettingValues::
 constexpr Setting Takes(const char* field, const char* only = nullptr) {
   return {.field = field, .only = only};
 }
+// A field that no setting of the launcher decides: it describes software, devices or data, and is
+// passed over.
+constexpr Setting OutOfReach(const char* field, const char* reason) {
+  return {.field = field, .reason = reason};
+}
+// A field that the launcher cannot express.
+constexpr Setting Lacks(const char* field, const char* reason) {
+  return {.field = field, .reason = reason, .refused = true};
+}
 // A setting that no field stands for. Where it is ignored the verdict is open, unless `field` is
 // given.
 constexpr Setting Lowers(const char* start, const char* field = "") {
@@ -164,9 +175,11 @@ absl::StatusOr<LauncherRead> ReadSettings(
 absl::StatusOr<Writing> WriteSettings(const std::string& launcher, absl::Span<const Setting> table,
                                       const LaunchedRun& run);
 
+// Fields that are out of reach of any launcher whose own table does not have them.
+absl::Span<const Setting> FieldsOutOfReach();
+
 // Refuses each field of the layout, the training and the model's changes that `request` sets and
-// `table` does not have, or has for other values alone. Passes over what describes software and
-// tells no launcher anything, such as the bytes of workspaces.
+// `table` does not have, or has for other values alone. Passes over those out of reach.
 void CheckFields(absl::Span<const Setting> table, const v1::PlanRunRequest& request,
                  Refusals& refusals);
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/launcher/launcher.h"
+#include "server/launcher/software.h"
 
 namespace sextant::server {
 namespace {
@@ -211,6 +212,38 @@ void ReadLoweringSwitch(const Setting& setting, Reading& reading) {
   reading.out.lowering.push_back({absl::StrCat(setting.name, " = true")});
 }
 
+// The plan's time is that of compiled passes; its memory is an eager run's, which is more.
+void ReadCompilation(const Setting& setting, Reading& reading) {
+  if (reading.file.IsOn(setting.name)) {
+    reading.out.lowering.push_back({absl::StrCat(setting.name, " = true")});
+  } else {
+    reading.layout().mutable_software()->set_memory_pass_time_ratio(EagerMemoryPassRatio());
+  }
+}
+void WriteCompilation(const Setting& setting, Writing& writing) {
+  const SoftwareConstants constants = ConstantsOfRun(writing.run.request, writing.sizes);
+  const double ratio = constants.of(StackConstant::kMemoryPassTimeRatio);
+  writing.list.Add(setting.name, ratio < EagerMemoryPassRatio());
+}
+
+void ReadImplementation(const Setting& setting, Reading& reading) {
+  const std::string fused = reading.file.Choose(setting.name, "fused|foreach=|for-loop=", "fused");
+  if (!fused.empty()) return;
+  reading.layout().mutable_software()->set_optimizer_time_ratio(kUnfusedOptimizerRatio);
+}
+void WriteImplementation(const Setting& setting, Writing& writing) {
+  const SoftwareConstants constants = ConstantsOfRun(writing.run.request, writing.sizes);
+  const bool fused = constants.of(StackConstant::kOptimizerTimeRatio) < kUnfusedOptimizerRatio;
+  writing.list.Add(setting.name, fused ? "fused" : "foreach");
+}
+
+void WriteCopies(const Setting& setting, Writing& writing) {
+  if (writing.sizes.expert == 1) return;
+  const SoftwareConstants constants = ConstantsOfRun(writing.run.request, writing.sizes);
+  const bool once = constants.of(StackConstant::kOneCopyPerNode) > 0;
+  writing.list.Add(setting.name, once ? "deepep" : "standard");
+}
+
 constexpr Setting kTorchtitanSettings[] = {
     Other("job.description").By(ReadDescription, WriteDescription),
     Other("model.name").By(ReadTorchtitanModel, WriteTorchtitanModel),
@@ -265,7 +298,22 @@ constexpr Setting kTorchtitanSettings[] = {
     Takes("layout.kernels.loss", "plain"),
     Takes("layout.framework.kind", "torchtitan").Absent("torchtitan"),
     Switch("debug.deterministic", "layout.framework.deterministic").Absent("false"),
-    Other("compile.enable").Read(ReadLoweringSwitch),
+    Other("compile.enable")
+        .For("layout.software.memory_pass_time_ratio")
+        .By(ReadCompilation, WriteCompilation),
+    Other("optimizer.implementation")
+        .For("layout.software.optimizer_time_ratio")
+        .By(ReadImplementation, WriteImplementation),
+    Choice("parallelism.expert_parallel_comm_backend", "layout.software.one_copy_per_node",
+           "~standard=|deepep=true")
+        .Written(WriteCopies),
+    Takes("layout.kernels.expert_dispatch", "all-to-all"),
+    Takes("layout.framework.captured_graphs", "false"),
+    Lacks("layout.kernels.loss_chunk_tokens", "its loss works on all tokens at once"),
+    Lacks("layout.kernels.dropout", "its models have none"),
+    Lacks("layout.kernels.recompute_activation_function", "it recomputes whole layers"),
+    Lacks("layout.kernels.recompute_norm_outputs", "it recomputes whole layers"),
+    Lacks("layout.kernels.recompute_latent_up_projections", "it recomputes whole layers"),
     Other("optimizer.early_step_in_backward").Read(ReadLoweringSwitch),
     Other("quantize.linear.float8.enable_fsdp_float8_all_gather").Read(ReadLoweringSwitch),
     Other("float8.enable_fsdp_float8_all_gather").Read(ReadLoweringSwitch),

@@ -11,6 +11,7 @@
 #include "engine/memory/ledger/memory_model.h"
 #include "engine/memory/ledger/standing_buffers.h"
 #include "engine/model/presets/presets.h"
+#include "tests/engine/model/architecture/architectures.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
