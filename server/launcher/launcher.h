@@ -13,20 +13,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "server/launcher/launch_text.h"
 #include "server/launcher/launched_run.h"
 #include "server/launcher/setting.h"
 
 namespace sextant::server {
 
 // The names of --emit.
-inline constexpr char kLaunchers[] = "megatron|torchtitan|deepspeed|axolotl|slurm";
+inline constexpr char kLaunchers[] = "megatron|torchtitan|deepspeed|slurm";
 
 // The framework that a launcher of that name runs; of slurm, unless a request names another.
 v1::FrameworkMemory::Kind FrameworkOf(const std::string& launcher);
-
-// The name that the launcher's file usually has: "ds_config.json".
-const char* FileNameOf(const std::string& launcher);
 
 // Checks what is known before the plan. Errors: as WriteLauncher().
 absl::Status CheckLauncher(const std::string& launcher, const v1::PlanRunRequest& request);
@@ -54,7 +50,8 @@ absl::StatusOr<LauncherFile> WriteMegatron(const LaunchedRun& run);
 // Reads arguments as a command line has them. Where `with_model` is false the model's shape is
 // passed over.
 absl::StatusOr<LauncherRead> ReadMegatron(const std::string& text, bool with_model);
-absl::StatusOr<LauncherRead> ReadMegatron(absl::StatusOr<SettingFile> file, bool with_model);
+// The same of words that a shell has split.
+absl::StatusOr<LauncherRead> ReadMegatronWords(std::vector<std::string> words, bool with_model);
 
 // torchtitan: its job configuration in TOML.
 // Source: torchtitan/config/job_config.py of v0.2.2; later ones are configured in Python.
@@ -88,17 +85,6 @@ absl::StatusOr<LauncherFile> WriteTorchtitan(const LaunchedRun& run);
 
 // Reads one. Where `with_model` is false its model is passed over.
 absl::StatusOr<LauncherRead> ReadTorchtitan(const std::string& text, bool with_model);
-absl::StatusOr<LauncherRead> ReadTorchtitan(absl::StatusOr<SettingFile> file, bool with_model);
-
-// The present release's configuration in Python.
-bool IsTorchtitanPython(const LaunchText& text);
-absl::StatusOr<LauncherRead> ReadTorchtitanPython(const LaunchText& text, bool with_model);
-
-// MaxText: its configuration in YAML.
-
-absl::Span<const Setting> MaxtextSettings();
-bool IsMaxtext(const LaunchText& text);
-absl::StatusOr<LauncherRead> ReadMaxtext(const LaunchText& text, bool with_model);
 
 // DeepSpeed: its configuration in JSON.
 // Source: docs/_pages/config-json.md, runtime/constants.py and runtime/config.py of 0.19.6.
@@ -110,16 +96,6 @@ absl::StatusOr<LauncherFile> WriteDeepspeed(const LaunchedRun& run);
 
 // Reads one. Settings that are "auto", which Hugging Face's accelerate fills in, are open.
 absl::StatusOr<LauncherRead> ReadDeepspeed(const std::string& text);
-
-// axolotl: its configuration in YAML.
-
-absl::Span<const Setting> AxolotlSettings();
-
-// The settings that a plan decides: data, learning rate and the adapters' alpha are the user's.
-absl::StatusOr<LauncherFile> WriteAxolotl(const LaunchedRun& run);
-
-// Reads one.
-absl::StatusOr<LauncherRead> ReadAxolotl(const LaunchText& text, bool with_model);
 
 // Slurm: a job script that starts a run by torchrun.
 

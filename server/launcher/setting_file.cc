@@ -197,6 +197,17 @@ absl::StatusOr<SettingFile> SettingFile::FromArguments(const std::string& text,
   if (HasOpenQuote(text)) {
     return absl::InvalidArgumentError("a quote has no end: close it");
   }
+  return ParseArguments(known, [&](CLI::App& app) { app.parse(text, false); });
+}
+
+absl::StatusOr<SettingFile> SettingFile::FromWords(std::vector<std::string> words,
+                                                   const Names& known) {
+  absl::c_reverse(words);  // as CLI11 takes them
+  return ParseArguments(known, [&](CLI::App& app) { app.parse(std::move(words)); });
+}
+
+template <typename Parse>
+absl::StatusOr<SettingFile> SettingFile::ParseArguments(const Names& known, const Parse& parse) {
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
@@ -214,7 +225,7 @@ absl::StatusOr<SettingFile> SettingFile::FromArguments(const std::string& text,
     }
   }
   try {
-    app.parse(text, false);
+    parse(app);
   } catch (const CLI::Error& error) {
     return absl::InvalidArgumentError(
         absl::StrCat(error.what(), ": write --name value or --name=value"));

@@ -46,6 +46,8 @@ class SettingFile {
   // value counts. `known` are the names that are read; others are ignored.
   using Names = std::vector<std::pair<std::string, SettingValues>>;
   static absl::StatusOr<SettingFile> FromArguments(const std::string& text, const Names& known);
+  // The same of words that a shell has split.
+  static absl::StatusOr<SettingFile> FromWords(std::vector<std::string> words, const Names& known);
 
   // Arguments that another file gives under names of its own: `values` as FromArguments() has them,
   // by argument, and in `names` what errors and lists call them.
@@ -94,6 +96,10 @@ class SettingFile {
 
  private:
   using Json = nlohmann::json;
+
+  // Parses by `parse`, a function of a CLI::App.
+  template <typename Parse>
+  static absl::StatusOr<SettingFile> ParseArguments(const Names& known, const Parse& parse);
 
   explicit SettingFile(Json root, bool arguments = false)
       : root_(std::move(root)), arguments_(arguments) {}

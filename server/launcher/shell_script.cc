@@ -41,6 +41,9 @@ class ScriptReader {
   absl::StatusOr<ShellScript> Read() {
     while (!words_.at_end()) ReadCommand();
     if (!words_.status().ok()) return words_.status();
+    for (auto& [name, assignment] : told_) {
+      if (state_.used.count(name) > 0) out_.conditional.push_back(std::move(assignment));
+    }
     for (auto& [name, value] : state_.variables) {
       if (!absl::StrContains(value, kOpenMark)) out_.variables[name] = std::move(value);
     }
@@ -190,7 +193,7 @@ class ScriptReader {
     words_.Skip(with_sign.size());
     if (words_.peek() == '(') return AssignArray(name, adds);
     std::string value = words_.ReadValue();
-    if (conditional()) return Tell(absl::StrCat(with_sign, value));
+    if (conditional()) return Tell(name, absl::StrCat(with_sign, value));
     if (!adds) {
       state_.arrays.erase(name);
       state_.variables[name] = std::move(value);
@@ -211,16 +214,18 @@ class ScriptReader {
       if (words_.rest().size() == before) words_.Skip(1);  // an end of a line
     }
     words_.Skip(1);
-    if (conditional()) return Tell(absl::StrCat(name, "+=(", absl::StrJoin(read, " "), ")"));
+    if (conditional()) {
+      return Tell(name, absl::StrCat(name, adds ? "+=(" : "=(", absl::StrJoin(read, " "), ")"));
+    }
     std::vector<std::string>& array = state_.arrays[name];
     state_.variables.erase(name);
     if (!adds) array.clear();
     absl::c_move(read, std::back_inserter(array));
   }
 
-  void Tell(std::string assignment) {
+  void Tell(const std::string& name, std::string assignment) {
     if (assignment.size() > kMaxNamed) assignment = assignment.substr(0, kMaxNamed) + "...";
-    out_.conditional.push_back(absl::StrReplaceAll(assignment, {{std::string(1, kOpenMark), "$"}}));
+    told_.emplace_back(name, absl::StrReplaceAll(assignment, {{std::string(1, kOpenMark), "$"}}));
   }
 
   // True where the command has no words.
@@ -269,7 +274,8 @@ class ScriptReader {
   std::vector<Block> blocks_;
   size_t branches_ = 0;  // blocks that may not run
   std::vector<std::string> heredocs_;
-  bool function_ = false;     // a function's body comes next
+  std::vector<std::pair<std::string, std::string>> told_;  // assignments in branches, by name
+  bool function_ = false;                                  // a function's body comes next
   bool alternative_ = false;  // the command before it decides whether this one runs
   bool tests_ = false;        // the last command was a test
 };

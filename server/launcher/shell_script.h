@@ -28,7 +28,7 @@ using ShellVariables = std::map<std::string, std::string>;
 struct ShellScript {
   ShellVariables variables = {};              // those with a literal value
   std::vector<ShellCommand> commands = {};    // in the order of the text
-  std::vector<std::string> conditional = {};  // "TP=4": assignments in branches, which don't count
+  std::vector<std::string> conditional = {};  // "TP=4": in branches, of variables that are used
   std::vector<std::string> sourced = {};      // files that it reads: "config_common.sh"
 };
 

@@ -161,6 +161,7 @@ void ShellWords::PutSplit(const std::string& value, bool quoted, Fields& out) {
 }
 
 void ShellWords::PutArray(const std::string& name, bool quoted, Fields& out) {
+  state_.used.insert(name);
   const auto found = state_.arrays.find(name);
   if (found == state_.arrays.end()) return PutVariable(name, quoted, out);
   for (size_t i = 0; i < found->second.size() && status_.ok(); ++i) {
@@ -170,6 +171,7 @@ void ShellWords::PutArray(const std::string& name, bool quoted, Fields& out) {
 }
 
 void ShellWords::PutVariable(const std::string& name, bool quoted, Fields& out) {
+  state_.used.insert(name);
   const auto array = state_.arrays.find(name);
   const auto found = state_.variables.find(name);
   if (found != state_.variables.end()) return PutSplit(found->second, quoted, out);
@@ -228,6 +230,7 @@ void ShellWords::ReadSum(Fields& out) {
 
 // After "${NAME" what is done with it.
 void ShellWords::ReadOperator(const std::string& name, bool quoted, Fields& out) {
+  state_.used.insert(name);
   const bool colon = peek() == ':';
   const char kind = peek(colon ? 1 : 0);
   const auto found = state_.variables.find(name);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ inline constexpr char kOpenMark = '\x01';
 struct ShellState {
   ShellVariables variables = {};
   std::map<std::string, std::vector<std::string>> arrays = {};
+  std::set<std::string> used = {};  // names whose values were put in, or asked for
 };
 
 // Reads words from a place in a script on.
