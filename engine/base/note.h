@@ -113,6 +113,10 @@ NoteSubject SubjectOf(NoteKind kind);
 bool IsWarning(NoteKind kind);
 
 struct NoteValue {
+  template <typename Number>
+  NoteValue(absl::string_view literal, Number number)
+      : name(literal), value(static_cast<double>(number)) {}
+
   absl::string_view name;  // a literal, with its unit: "capacity_bytes"
   double value;
 

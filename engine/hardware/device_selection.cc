@@ -155,8 +155,7 @@ void AppendFleetNotes(const DeviceSelection& selection, absl::string_view field,
   }
   if (!fleet.models.empty() && assumptions) {
     AddNote(out, NoteKind::kFleetRates, FleetText(fleet), field).values = {
-        {"device_count", static_cast<double>(fleet.device_count)},
-        {"host_count", static_cast<double>(fleet.host_count)}};
+        {"device_count", fleet.device_count}, {"host_count", fleet.host_count}};
   }
   if (fleet.unread_seconds.has_value()) {
     AddNote(
@@ -171,7 +170,7 @@ void AppendFleetNotes(const DeviceSelection& selection, absl::string_view field,
                 "Devices had a wrong result in their last probe, and their rates are withdrawn: ",
                 absl::StrJoin(fleet.unhealthy, ", "), "; have them inspected."),
             field)
-        .values = {{"device_count", static_cast<double>(fleet.unhealthy.size())}};
+        .values = {{"device_count", fleet.unhealthy.size()}};
   }
 }
 

@@ -26,7 +26,7 @@ std::string Part(size_t count, const Census& census, const Accelerator& accelera
   return absl::StrCat(count, " of ", census.measured, " measured ", accelerator.name);
 }
 
-NoteValue CountValue(size_t count) { return {"device_count", static_cast<double>(count)}; }
+NoteValue CountValue(size_t count) { return {"device_count", count}; }
 
 // Returns "500 W" or "500 W to 650 W".
 std::string LimitsText(const std::vector<double>& limits) {

@@ -107,7 +107,7 @@ Advice RowsAdvice(const OperationRequest& request, absl::string_view rows,
             absl::StrCat("memory-bound: batch until ", rows, " = ", *at_ridge,
                          " to reach the ridge, since what is read of the other operand is then "
                          "used by more rows"),
-            {{"rows_at_ridge", static_cast<double>(*at_ridge)}}};
+            {{"rows_at_ridge", *at_ridge}}};
   }
   return {AdviceKind::kFuse,
           absl::StrCat("memory-bound at any ", rows,

@@ -67,7 +67,7 @@ void AboutArithmetic(const RunSpec& run, const ResolvedRun& resolved, Notes& out
   const int64_t length = *run.training.sequence_length;
   AddNote(out, NoteKind::kSequenceLength,
           absl::StrCat("Every sequence has ", length, " tokens; elementwise work counts no FLOPs."))
-      .values = {{"sequence_length", static_cast<double>(length)}};
+      .values = {{"sequence_length", length}};
   const RecomputePolicy policy = run.training.recompute.value_or(RecomputePolicy::kNone);
   if (policy == RecomputePolicy::kNone) return;
   const double ratio = resolved.flops.hardware->ratio();
@@ -88,7 +88,7 @@ void AboutEvenSharing(const RunSpec& run, Notes& out) {
   }
   if (const auto given = run.training.activation_bytes; given.has_value()) {
     AddNote(out, NoteKind::kActivationsGiven, "Activations are those of the request.").values = {
-        {"activation_bytes", static_cast<double>(*given)}};
+        {"activation_bytes", *given}};
     return;
   }
   AddNote(
@@ -108,7 +108,7 @@ void AboutCapacity(const ResolvedRun& resolved, Notes& out) {
                .text = absl::StrFormat("A device has %.2f GiB (%d bytes): ",
                                        static_cast<double>(capacity.capacity.value()) / kGib,
                                        capacity.capacity.value()),
-               .values = {{"capacity_bytes", static_cast<double>(capacity.capacity.value())}},
+               .values = {{"capacity_bytes", capacity.capacity.value()}},
                .fields = {"cluster.device_memory_bytes"}};
   if (capacity.source == CapacitySource::kNominal) {
     note.kind = NoteKind::kCapacityNominal;
@@ -123,7 +123,7 @@ void AboutCapacity(const ResolvedRun& resolved, Notes& out) {
         &note.text, "what drivers report of this product",
         kept > 0 ? absl::StrCat(", less ", kept, " bytes that they give to no process") : "",
         "; a driver of another release may differ a little.");
-    note.values.push_back({"driver_reserved_bytes", static_cast<double>(kept)});
+    note.values.push_back({"driver_reserved_bytes", kept});
   }
   out.push_back(std::move(note));
 }
@@ -185,7 +185,7 @@ void AboutPadding(const ArchitectureSpec& padded, const FrameworkTraits& traits,
                        traits.title,
                        " pads it: give model.changes.vocabulary_multiple to pad it otherwise."),
           "model.changes.vocabulary_multiple")
-      .values = {{"padded_vocabulary_size", static_cast<double>(size)}};
+      .values = {{"padded_vocabulary_size", size}};
 }
 
 // Layouts that are legal, and that hardly anyone runs on purpose.
@@ -200,8 +200,7 @@ void AboutUnusualLayout(const ResolvedRun& resolved, const MemoryJob& job, Notes
                 "layer crosses the network: give layout.parallel.tensor_parallel_size = ", devices,
                 " or less, and more pipeline or context parallel ranks."),
             "layout.parallel.tensor_parallel_size")
-        .values = {{"tensor_parallel_size", static_cast<double>(ranks)},
-                   {"devices_per_node", static_cast<double>(devices)}};
+        .values = {{"tensor_parallel_size", ranks}, {"devices_per_node", devices}};
   }
   const int64_t stages = job.layout.pipeline_parallel_size;
   const int64_t count = job.pipeline.micro_batch_count;
@@ -212,8 +211,7 @@ void AboutUnusualLayout(const ResolvedRun& resolved, const MemoryJob& job, Notes
                        " for ", stages, " pipeline stages, which idle for much of it: give a ",
                        "larger layout.global_batch_size, or a smaller layout.micro_batch_size or ",
                        "layout.parallel.pipeline_parallel_size."),
-                   .values = {{"micro_batch_count", static_cast<double>(count)},
-                              {"pipeline_parallel_size", static_cast<double>(stages)}},
+                   .values = {{"micro_batch_count", count}, {"pipeline_parallel_size", stages}},
                    .fields = {"layout.global_batch_size", "layout.micro_batch_size",
                               "layout.parallel.pipeline_parallel_size"}});
   }
@@ -232,8 +230,7 @@ void AboutLayout(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
                          " data parallel ranks, enough for the schedule to hold the most it ever "
                          "does: give layout.global_batch_size to have fewer."),
             "layout.global_batch_size")
-        .values = {{"micro_batch_count", static_cast<double>(count)},
-                   {"data_parallel_size", static_cast<double>(ranks)}};
+        .values = {{"micro_batch_count", count}, {"data_parallel_size", ranks}};
   }
   if (!layout.sequence_parallel.has_value() && job.batch.sequence_parallel) {
     AddNote(out, NoteKind::kSequenceParallelChosen,
@@ -270,7 +267,7 @@ void AboutMemory(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
                         "run: give cluster.reserved_memory_bytes, 0 where they will have ended.",
                         static_cast<double>(bytes) / kGib),
         "cluster.reserved_memory_bytes")
-        .values = {{"taken_bytes", static_cast<double>(bytes)}};
+        .values = {{"taken_bytes", bytes}};
   } else if (!run.cluster.reserved_memory_bytes.has_value()) {
     AddNote(out, NoteKind::kNothingReserved,
             run.layout.has_value()

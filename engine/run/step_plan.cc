@@ -167,7 +167,7 @@ class StepPlanner {
              "device %.3g s to run them: larger micro-batches or captured graphs help.",
              stage.host.seconds.expected.value(), stage.host.launches, stage.first_stage,
              stage.micro_batch.expected.value()),
-         .values = {{"launch_count", static_cast<double>(stage.host.launches)},
+         .values = {{"launch_count", stage.host.launches},
                     {"host_seconds", stage.host.seconds.expected.value()},
                     {"device_seconds", stage.micro_batch.expected.value()}},
          .fields = {"layout.micro_batch_size", "layout.framework.captured_graphs"}});

@@ -28,7 +28,7 @@ void AboutDisturbance(const MeasuredGang& gang, Notes& out) {
   Note note = {.kind = NoteKind::kRateUnstable, .text = ""};
   std::vector<std::string> reasons;
   if (!matmul.stable) {
-    note.values.push_back({"sample_count", static_cast<double>(matmul.sample_count)});
+    note.values.push_back({"sample_count", matmul.sample_count});
     if (matmul.sample_count == 0) {
       reasons.push_back("its samples disagree");
     } else if (matmul.sample_count == 1) {
@@ -43,9 +43,8 @@ void AboutDisturbance(const MeasuredGang& gang, Notes& out) {
   if (calibration.HasFewStablePoints()) {
     reasons.push_back(absl::StrCat(calibration.stable_point_count, " of ", calibration.point_count,
                                    " points of the calibration are stable"));
-    note.values.push_back(
-        {"stable_point_count", static_cast<double>(calibration.stable_point_count)});
-    note.values.push_back({"point_count", static_cast<double>(calibration.point_count)});
+    note.values.push_back({"stable_point_count", calibration.stable_point_count});
+    note.values.push_back({"point_count", calibration.point_count});
   }
   if (calibration.HasDrifted()) {
     const double drift = *calibration.drift_ratio;
@@ -83,9 +82,7 @@ void AboutMeasurement(const RunSpec& run, const ResolvedRun& resolved, Notes& ou
   } else {
     absl::StrAppend(&bound.text, "matrix multiplication of ", matmul.m, "x", matmul.n, "x",
                     matmul.k);
-    bound.values = {{"m", static_cast<double>(matmul.m)},
-                    {"n", static_cast<double>(matmul.n)},
-                    {"k", static_cast<double>(matmul.k)}};
+    bound.values = {{"m", matmul.m}, {"n", matmul.n}, {"k", matmul.k}};
   }
   absl::StrAppend(&bound.text, matmul.sustained
                                    ? ", kept up for a second or more."
@@ -97,8 +94,7 @@ void AboutMeasurement(const RunSpec& run, const ResolvedRun& resolved, Notes& ou
             absl::StrCat("Of ", devices, " devices ", gang.measured_count,
                          gang.measured_count == 1 ? " was" : " were",
                          " measured; the others are taken to be no slower."))
-        .values = {{"device_count", static_cast<double>(devices)},
-                   {"measured_device_count", static_cast<double>(gang.measured_count)}};
+        .values = {{"device_count", devices}, {"measured_device_count", gang.measured_count}};
   }
   AboutStability(gang, out);
   if (gang.slowest->processor) {
