@@ -17,6 +17,7 @@
 #include "client/report/whole_run_text.h"
 #include "client/text/layout_words.h"
 #include "client/text/text.h"
+#include "proto/text/layout_sizes.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
 namespace sextant::client {
@@ -61,19 +62,15 @@ struct MemoryFlags {
 // to refuse.
 constexpr int64_t kMaxRanks = 65'536;
 
-int64_t SizeOf(bool given, int64_t size) {
-  return given && size >= 1 && size <= kMaxRanks ? size : 1;
-}
+int64_t SizeWithin(int64_t size) { return size <= kMaxRanks ? size : 1; }
 
 int64_t DevicesOf(const v1::RunLayout& layout, std::string* sentence) {
-  const v1::ParallelLayout& p = layout.parallel();
-  const int64_t tensor = SizeOf(p.has_tensor_parallel_size(), p.tensor_parallel_size());
-  const int64_t pipeline = SizeOf(p.has_pipeline_parallel_size(), p.pipeline_parallel_size());
-  const int64_t context =
-      SizeOf(layout.has_context_parallel_size(), layout.context_parallel_size());
-  const int64_t expert = SizeOf(p.has_expert_parallel_size(), p.expert_parallel_size());
-  const int64_t expert_tensor =
-      p.has_expert_tensor_parallel_size() ? SizeOf(true, p.expert_tensor_parallel_size()) : tensor;
+  const text::LayoutSizes sizes = text::SizesOf(layout);
+  const int64_t tensor = SizeWithin(sizes.tensor);
+  const int64_t pipeline = SizeWithin(sizes.pipeline);
+  const int64_t context = SizeWithin(sizes.context);
+  const int64_t expert = SizeWithin(sizes.expert);
+  const int64_t expert_tensor = sizes.expert_tensor > 0 ? SizeWithin(sizes.expert_tensor) : tensor;
   // Experts are distributed among ranks that otherwise share tensors and sequences, or train on
   // data of their own. The least number of data parallel ranks that this takes.
   const int64_t ranks = std::lcm(tensor * context, expert * expert_tensor);

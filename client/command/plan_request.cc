@@ -13,6 +13,7 @@
 #include "client/flags/plan_flags.h"
 #include "client/flags/words.h"
 #include "client/io/call_error.h"
+#include "proto/text/layout_sizes.h"
 #include "sextant/v1/field_options.pb.h"
 
 namespace sextant::client {
@@ -22,13 +23,10 @@ namespace {
 // make; refuses a run that has another.
 grpc::Status CompleteDevices(int64_t data_parallel_size, v1::PlanRunRequest* request) {
   if (data_parallel_size == 0) return grpc::Status::OK;
-  const v1::RunLayout& layout = request->layout();
-  const int64_t sizes[] = {layout.parallel().tensor_parallel_size(),
-                           layout.parallel().pipeline_parallel_size(),
-                           layout.context_parallel_size()};
+  const text::LayoutSizes sizes = text::SizesOf(request->layout());
   int64_t devices = data_parallel_size;
-  for (const int64_t size : sizes) {
-    if (__builtin_mul_overflow(devices, std::max<int64_t>(size, 1), &devices)) devices = INT64_MAX;
+  for (const int64_t size : {sizes.tensor, sizes.pipeline, sizes.context}) {
+    if (__builtin_mul_overflow(devices, size, &devices)) devices = INT64_MAX;
   }
   const int64_t given = request->cluster().device_count();
   if (given != 0 && given != devices) {

@@ -13,6 +13,7 @@
 #include "client/text/layout_words.h"
 #include "client/text/step_words.h"
 #include "client/text/text.h"
+#include "proto/text/layout_sizes.h"
 
 namespace sextant::client {
 namespace {
@@ -58,9 +59,8 @@ std::string MarksOf(const v1::LayoutOption& option) {
 }
 
 std::string ExpertTensorCell(const v1::LayoutOption& option) {
-  const v1::ParallelLayout& sizes = option.layout().parallel();
-  return sizes.has_expert_tensor_parallel_size() ? absl::StrCat(sizes.expert_tensor_parallel_size())
-                                                 : "";
+  const int64_t size = text::SizesOf(option.layout()).expert_tensor;
+  return size > 0 ? absl::StrCat(size) : "";
 }
 
 constexpr char kUnpublishedLegend[] = "*: unpublished sizes";
@@ -71,25 +71,24 @@ std::string OptionTable(const v1::LayoutSearchResult& search) {
   std::vector<Option> options = {search.chosen()};
   options.insert(options.end(), search.alternatives().begin(), search.alternatives().end());
   const auto size = [](auto of) {
-    return [of](const Option& o) { return absl::StrCat(of(o.layout())); };
+    return [of](const Option& o) { return absl::StrCat(text::SizesOf(o.layout()).*of); };
   };
-  using Layout = v1::RunLayout;
+  using text::LayoutSizes;
   return TableOf<Option>(
              {{"", MarksOf},
               {">step", OptionStepCell},
               {">memory", [](const Option& o) { return Gib(o.peak_bytes().expected()); }},
               {">fits", [](const Option& o) { return Percent(o.fit_chance()); }},
-              {">tp", size([](const Layout& l) { return l.parallel().tensor_parallel_size(); })},
-              {"sp", size([](const Layout& l) { return l.sequence_parallel() ? "yes" : ""; }), ""},
-              {">cp", size([](const Layout& l) { return l.context_parallel_size(); }), "1"},
-              {">pp", size([](const Layout& l) { return l.parallel().pipeline_parallel_size(); })},
-              {">vpp", size([](const Layout& l) { return l.parallel().virtual_stage_count(); }),
-               "1"},
-              {">ep", size([](const Layout& l) { return l.parallel().expert_parallel_size(); }),
-               "1"},
+              {">tp", size(&LayoutSizes::tensor)},
+              {"sp", [](const Option& o) { return o.layout().sequence_parallel() ? "yes" : ""; },
+               ""},
+              {">cp", size(&LayoutSizes::context), "1"},
+              {">pp", size(&LayoutSizes::pipeline)},
+              {">vpp", size(&LayoutSizes::virtual_stages), "1"},
+              {">ep", size(&LayoutSizes::expert), "1"},
               {">etp", ExpertTensorCell, ""},
               {"zero", ShardingWords},
-              {">mbs", size([](const Layout& l) { return l.micro_batch_size(); })},
+              {">mbs", size(&LayoutSizes::micro_batch)},
               {"recompute", RecomputeWords},
               {"schedule", [](const Option& o) { return ScheduleWords(o.layout()); }, "1f1b"},
               {"attention, loss", KernelWords, ""}},

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "client/text/text.h"
+#include "proto/text/layout_sizes.h"
 
 namespace sextant::client {
 namespace {
@@ -94,26 +95,23 @@ std::string RecomputeWords(const v1::LayoutOption& option) {
 
 std::string LayoutName(const v1::LayoutOption& option, int64_t device_count) {
   const v1::RunLayout& layout = option.layout();
-  const v1::ParallelLayout& sizes = layout.parallel();
-  const int64_t tensor = std::max<int64_t>(1, sizes.tensor_parallel_size());
-  const int64_t context = std::max<int64_t>(1, layout.context_parallel_size());
-  const int64_t pipeline = std::max<int64_t>(1, sizes.pipeline_parallel_size());
-  std::vector<std::string> out = {absl::StrCat("tp ", tensor)};
+  const text::LayoutSizes sizes = text::SizesOf(layout);
+  std::vector<std::string> out = {absl::StrCat("tp ", sizes.tensor)};
   const auto add = [&out](absl::string_view name, int64_t size) {
     if (size > 1) out.push_back(absl::StrCat(name, " ", size));
   };
   if (layout.sequence_parallel()) out.push_back("sp");
-  add("cp", context);
-  out.push_back(absl::StrCat("pp ", pipeline));
-  add("vpp", sizes.virtual_stage_count());
-  add("ep", sizes.expert_parallel_size());
-  add("etp", sizes.expert_tensor_parallel_size());
+  add("cp", sizes.context);
+  out.push_back(absl::StrCat("pp ", sizes.pipeline));
+  add("vpp", sizes.virtual_stages);
+  add("ep", sizes.expert);
+  add("etp", sizes.expert_tensor);
   // One after the other: their product may overflow.
-  out.push_back(absl::StrCat("dp ", device_count / tensor / context / pipeline));
+  out.push_back(absl::StrCat("dp ", device_count / sizes.tensor / sizes.context / sizes.pipeline));
   if (ZeroOf(layout) > 0 || IsOffloaded(option)) {
     out.push_back(absl::StrCat("zero ", ShardingWords(option)));
   }
-  out.push_back(absl::StrCat("mbs ", std::max<int64_t>(1, layout.micro_batch_size())));
+  out.push_back(absl::StrCat("mbs ", sizes.micro_batch));
   if (ScheduleWords(layout) != "1f1b") out.push_back(ScheduleWords(layout));
   if (!KernelWords(option).empty()) out.push_back(KernelWords(option));
   return absl::StrJoin(out, " ");
@@ -121,20 +119,20 @@ std::string LayoutName(const v1::LayoutOption& option, int64_t device_count) {
 
 std::string LayoutFlags(const v1::LayoutOption& option) {
   const v1::RunLayout& layout = option.layout();
-  const v1::ParallelLayout& sizes = layout.parallel();
-  std::vector<std::string> out = {absl::StrCat("--tp=", sizes.tensor_parallel_size())};
+  const text::LayoutSizes sizes = text::SizesOf(layout);
+  std::vector<std::string> out = {absl::StrCat("--tp=", sizes.tensor)};
   const auto add = [&](absl::string_view flag, auto value) {
     out.push_back(absl::StrCat(flag, "=", value));
   };
-  if (sizes.tensor_parallel_size() > 1) add("--sp", layout.sequence_parallel() ? "true" : "false");
-  add("--cp", layout.context_parallel_size());
-  add("--pp", sizes.pipeline_parallel_size());
-  add("--vpp", sizes.virtual_stage_count());
-  if (sizes.layers_per_chunk_size() > 0) {
-    add("--layers-per-chunk", absl::StrJoin(sizes.layers_per_chunk(), "x"));
+  if (sizes.tensor > 1) add("--sp", layout.sequence_parallel() ? "true" : "false");
+  add("--cp", sizes.context);
+  add("--pp", sizes.pipeline);
+  add("--vpp", sizes.virtual_stages);
+  if (layout.parallel().layers_per_chunk_size() > 0) {
+    add("--layers-per-chunk", absl::StrJoin(layout.parallel().layers_per_chunk(), "x"));
   }
-  if (sizes.expert_parallel_size() > 1) add("--ep", sizes.expert_parallel_size());
-  if (sizes.has_expert_tensor_parallel_size()) add("--etp", sizes.expert_tensor_parallel_size());
+  if (sizes.expert > 1) add("--ep", sizes.expert);
+  if (sizes.expert_tensor > 0) add("--etp", sizes.expert_tensor);
   add("--zero", ZeroOf(layout));
   const int64_t group = layout.sharding().shard_group_size();
   if (group > 0) add("--shard-group-size", group);
@@ -143,7 +141,7 @@ std::string LayoutFlags(const v1::LayoutOption& option) {
   }
   if (layout.sharding().offload_optimizer()) add("--offload-optimizer", "true");
   if (layout.sharding().offload_parameters()) add("--offload-parameters", "true");
-  add("--mbs", layout.micro_batch_size());
+  add("--mbs", sizes.micro_batch);
   AddRecomputeFlags(option, out);
   if (ScheduleWords(layout) != "1f1b") add("--schedule", ScheduleWords(layout));
   const v1::KernelChoices& kernels = layout.kernels();
@@ -159,29 +157,25 @@ const v1::RunLayout& PlannedLayout(const v1::PlanRunRequest& request, const v1::
 }
 
 std::string LayoutWords(const v1::RunLayout& layout, const v1::Memory& memory) {
-  const v1::ParallelLayout& parallel = layout.parallel();
-  const auto size = [](bool given, int64_t value) { return given ? value : 1; };
-  std::vector<std::string> sizes;
-  const auto add = [&sizes](const char* name, int64_t value) {
-    if (value != 1) sizes.push_back(absl::StrCat(name, " ", Grouped(value)));
+  const text::LayoutSizes sizes = text::SizesOf(layout);
+  std::vector<std::string> words;
+  const auto add = [&words](const char* name, int64_t value) {
+    if (value != 1) words.push_back(absl::StrCat(name, " ", Grouped(value)));
   };
-  add("tensor", size(parallel.has_tensor_parallel_size(), parallel.tensor_parallel_size()));
-  add("pipeline",
-      memory.stages().empty()  // of a BASIC view
-          ? size(parallel.has_pipeline_parallel_size(), parallel.pipeline_parallel_size())
-          : memory.stages_size());
-  add("context", size(layout.has_context_parallel_size(), layout.context_parallel_size()));
+  add("tensor", sizes.tensor);
+  // A BASIC view has no stages.
+  add("pipeline", memory.stages().empty() ? sizes.pipeline : memory.stages_size());
+  add("context", sizes.context);
   add("data", memory.data_parallel_size());
-  const int64_t expert = size(parallel.has_expert_parallel_size(), parallel.expert_parallel_size());
-  const int64_t chunks = size(parallel.has_virtual_stage_count(), parallel.virtual_stage_count());
-  const int64_t sequences = size(layout.has_micro_batch_size(), layout.micro_batch_size());
-  return absl::StrCat(sizes.empty() ? "one GPU holds all" : absl::StrJoin(sizes, " x "),
-                      expert > 1 ? absl::StrCat(", experts over ", Grouped(expert), " ranks") : "",
-                      chunks > 1 ? absl::StrCat(", ", Grouped(chunks), " chunks a stage") : "",
-                      "; a step is ",
-                      Times(memory.micro_batch_count(), "micro-batch", "micro-batches"), " of ",
-                      Times(sequences, "sequence", "sequences"),
-                      layout.has_global_batch_size() ? "" : ", since no --gbs is given");
+  return absl::StrCat(
+      words.empty() ? "one GPU holds all" : absl::StrJoin(words, " x "),
+      sizes.expert > 1 ? absl::StrCat(", experts over ", Grouped(sizes.expert), " ranks") : "",
+      sizes.virtual_stages > 1
+          ? absl::StrCat(", ", Grouped(sizes.virtual_stages), " chunks a stage")
+          : "",
+      "; a step is ", Times(memory.micro_batch_count(), "micro-batch", "micro-batches"), " of ",
+      Times(sizes.micro_batch, "sequence", "sequences"),
+      layout.has_global_batch_size() ? "" : ", since no --gbs is given");
 }
 
 }  // namespace sextant::client

@@ -1,5 +1,6 @@
 #include "server/launcher/launched_run.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "absl/numeric/int128.h"
@@ -37,20 +38,13 @@ bool DividesAtStageZero(const v1::PlanRunRequest& request) {
          request.training().precision().compute_data_type() == v1::DATA_TYPE_BF16;
 }
 
-int64_t OrOne(int64_t size) { return size > 0 ? size : 1; }
-
 }  // namespace
 
 LaunchSizes SizesOf(const v1::PlanRunRequest& request) {
   const v1::RunLayout& layout = request.layout();
-  LaunchSizes out;
-  out.tensor = OrOne(layout.parallel().tensor_parallel_size());
-  out.pipeline = OrOne(layout.parallel().pipeline_parallel_size());
-  out.virtual_stages = OrOne(layout.parallel().virtual_stage_count());
-  out.context = OrOne(layout.context_parallel_size());
-  out.expert = OrOne(layout.parallel().expert_parallel_size());
-  out.data = OrOne(request.cluster().device_count() / out.tensor / out.pipeline / out.context);
-  out.micro_batch = OrOne(layout.micro_batch_size());
+  LaunchSizes out = {text::SizesOf(layout)};
+  out.data = std::max<int64_t>(
+      request.cluster().device_count() / out.tensor / out.pipeline / out.context, 1);
   out.global_batch = layout.global_batch_size();
   const bool given = layout.has_sequence_parallel();
   out.sequence_parallel = out.tensor > 1 && (!given || layout.sequence_parallel());

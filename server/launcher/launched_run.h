@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "proto/text/layout_sizes.h"
 #include "sextant/v1/architecture.pb.h"
 #include "sextant/v1/planning_service.pb.h"
 
@@ -63,14 +64,8 @@ void Complete(const LauncherRead& read, v1::PlanRunRequest* request);
 std::optional<int64_t> Product(int64_t a, int64_t b);
 
 // Sizes of a layout, with the API's defaults where the request leaves them out.
-struct LaunchSizes {
-  int64_t tensor = 1;
-  int64_t pipeline = 1;
-  int64_t virtual_stages = 1;
-  int64_t context = 1;
-  int64_t expert = 1;
-  int64_t data = 1;  // ranks that train on different sequences
-  int64_t micro_batch = 1;
+struct LaunchSizes : text::LayoutSizes {
+  int64_t data = 1;          // ranks that train on different sequences
   int64_t global_batch = 0;  // 0: not given
   bool sequence_parallel = false;
   v1::ZeroStage zero = v1::ZERO_STAGE_NONE;
