@@ -12,7 +12,6 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "client/flags/field_flag.h"
 #include "client/flags/words.h"
 #include "client/text/text.h"
 #include "sextant/v1/field_options.pb.h"

@@ -11,7 +11,6 @@
 #include "client/flags/plan_flags.h"
 #include "client/plot/charts.h"
 #include "client/report/lines.h"
-#include "client/report/rates_text.h"
 #include "client/text/layout_words.h"
 #include "client/text/memory_stages.h"
 #include "client/text/text.h"

@@ -5,7 +5,6 @@
 #include "absl/strings/str_replace.h"
 #include "client/report/hardware_text.h"
 #include "client/report/lines.h"
-#include "client/report/rates_text.h"
 #include "client/text/amounts.h"
 #include "client/text/sources.h"
 #include "client/text/text.h"

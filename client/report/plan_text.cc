@@ -7,10 +7,8 @@
 #include "client/plot/charts.h"
 #include "client/report/lines.h"
 #include "client/report/memory_text.h"
-#include "client/report/rates_text.h"
 #include "client/report/whole_run_text.h"
 #include "client/text/amounts.h"
-#include "client/text/sources.h"
 #include "client/text/step_words.h"
 #include "client/text/text.h"
 

@@ -11,7 +11,6 @@
 #include "client/io/call_error.h"
 #include "client/report/lines.h"
 #include "client/report/plan_text.h"
-#include "client/report/rates_text.h"
 #include "client/report/whole_run_text.h"
 #include "client/text/text.h"
 

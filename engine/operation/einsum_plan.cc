@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "engine/operation/cost.h"
 #include "engine/tensor/expression/einsum.h"
 
 namespace sextant {

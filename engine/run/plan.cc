@@ -4,12 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/run/job.h"
 #include "engine/run/memory_estimate.h"
 #include "engine/run/plan_notes.h"
-#include "engine/run/planned_run.h"
 #include "engine/run/resolve.h"
 #include "engine/run/run_steps.h"
 

@@ -23,7 +23,6 @@
 #include "gpu_probe/cuda/memory/memory_points.h"
 #include "gpu_probe/cuda/memory/multiprocessors.h"
 #include "gpu_probe/cuda/peers/peer_plan.h"
-#include "gpu_probe/point.h"
 #include "proto/text/format.h"
 
 namespace sextant::probe {

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/cuda/cuda_fault.h"
 
 namespace sextant::probe {
 

@@ -8,7 +8,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/cuda/gpu_session.h"
 #include "gpu_probe/cuda/gpu_workload.h"
 #include "gpu_probe/cuda/memory/grid.h"
 #include "gpu_probe/fusion_chain.h"

@@ -7,7 +7,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/cuda/gpu_session.h"
 #include "gpu_probe/cuda/gpu_workload.h"
 #include "gpu_probe/cuda/memory/gpu_elementwise.h"
 #include "gpu_probe/cuda/memory/grid.h"
