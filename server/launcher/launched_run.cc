@@ -1,8 +1,9 @@
 #include "server/launcher/launched_run.h"
 
-#include <algorithm>
 #include <limits>
+#include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -38,13 +39,54 @@ bool DividesAtStageZero(const v1::PlanRunRequest& request) {
          request.training().precision().compute_data_type() == v1::DATA_TYPE_BF16;
 }
 
+// Weights loaded in 16 bits stay so, with gradients and the moments of torch's optimizers in their
+// type. Wider they become under DeepSpeed, which keeps an fp32 copy, and under FSDP with mixed
+// precision; adapters on them have wider types, which an fp32 copy stands for.
+// Source: peft's autocast_adapter_dtype; prepare_model() of src/accelerate/accelerator.py and
+// fsdp2_prepare_model() of utils/fsdp_utils.py, huggingface/accelerate @16cb6eb8.
+void LoadWeights(v1::DataType type, v1::PlanRunRequest* request) {
+  v1::PrecisionPolicy& precision = *request->mutable_training()->mutable_precision();
+  const v1::FrameworkMemory::Kind kind = request->layout().framework().kind();
+  const bool sharded = request->layout().sharding().zero_stage() > v1::ZERO_STAGE_NONE;
+  const bool mixed = precision.compute_data_type() == v1::DATA_TYPE_BF16 ||
+                     precision.compute_data_type() == v1::DATA_TYPE_FP16;
+  if (kind != v1::FrameworkMemory::KIND_HUGGING_FACE_TRAINER || (sharded && mixed)) return;
+  if (precision.weight_data_type() != v1::DATA_TYPE_UNSPECIFIED) return;
+  precision.set_weight_data_type(type);
+  if (request->model().changes().has_adapters()) return;
+  if (!precision.has_master_weights()) precision.set_master_weights(false);
+  const v1::OptimizerSpec::Kind optimizer = request->training().optimizer().kind();
+  const bool own_type = optimizer == v1::OptimizerSpec::KIND_ADAM_8BIT ||
+                        optimizer == v1::OptimizerSpec::KIND_SGD ||
+                        optimizer == v1::OptimizerSpec::KIND_ADAFACTOR;
+  if (!own_type && precision.optimizer_data_type() == v1::DATA_TYPE_UNSPECIFIED) {
+    precision.set_optimizer_data_type(type);
+  }
+}
+
+void FillIn(const LauncherRead& read, v1::PlanRunRequest* request) {
+  v1::PlanRunRequest filled = read.defaults;
+  filled.MergeFrom(*request);
+  *request = std::move(filled);
+  if (read.loaded_data_type != v1::DATA_TYPE_UNSPECIFIED) {
+    LoadWeights(read.loaded_data_type, request);
+  }
+}
+
+int64_t OrOne(int64_t size) { return size > 0 ? size : 1; }
+
 }  // namespace
 
 LaunchSizes SizesOf(const v1::PlanRunRequest& request) {
   const v1::RunLayout& layout = request.layout();
-  LaunchSizes out = {text::SizesOf(layout)};
-  out.data = std::max<int64_t>(
-      request.cluster().device_count() / out.tensor / out.pipeline / out.context, 1);
+  LaunchSizes out;
+  out.tensor = OrOne(layout.parallel().tensor_parallel_size());
+  out.pipeline = OrOne(layout.parallel().pipeline_parallel_size());
+  out.virtual_stages = OrOne(layout.parallel().virtual_stage_count());
+  out.context = OrOne(layout.context_parallel_size());
+  out.expert = OrOne(layout.parallel().expert_parallel_size());
+  out.data = OrOne(request.cluster().device_count() / out.tensor / out.pipeline / out.context);
+  out.micro_batch = OrOne(layout.micro_batch_size());
   out.global_batch = layout.global_batch_size();
   const bool given = layout.has_sequence_parallel();
   out.sequence_parallel = out.tensor > 1 && (!given || layout.sequence_parallel());
@@ -58,7 +100,21 @@ std::optional<int64_t> Product(int64_t a, int64_t b) {
   return static_cast<int64_t>(product);
 }
 
+void Merge(const LauncherRead& read, v1::PlanRunRequest* request) {
+  const v1::ModelSpec& model = read.request.model();
+  if (model.has_architecture() || !model.preset().empty() || !model.hugging_face_config().empty()) {
+    v1::ModelSpec changed;
+    if (request->model().has_changes()) *changed.mutable_changes() = request->model().changes();
+    *request->mutable_model() = std::move(changed);
+  }
+  if (read.request.layout().parallel().layers_per_chunk_size() > 0) {
+    request->mutable_layout()->mutable_parallel()->clear_layers_per_chunk();
+  }
+  request->MergeFrom(read.request);
+}
+
 void Complete(const LauncherRead& read, v1::PlanRunRequest* request) {
+  FillIn(read, request);
   if (read.request.layout().sharding().zero_stage() == v1::ZERO_STAGE_NONE &&
       DividesAtStageZero(*request)) {
     request->mutable_layout()->mutable_sharding()->set_zero_stage(v1::ZERO_STAGE_OPTIMIZER);
@@ -89,6 +145,14 @@ void Complete(const LauncherRead& read, v1::PlanRunRequest* request) {
   const auto sequences = Product(read.step_count, layout->global_batch_size());
   const auto tokens = sequences ? Product(*sequences, training->sequence_length()) : sequences;
   training->set_token_count(tokens.value_or(std::numeric_limits<int64_t>::max()));
+}
+
+void OpenVerdict(const LauncherRead& read, const google::protobuf::FieldMask& given,
+                 v1::PlanRunRequest* request) {
+  for (const LoweringSetting& setting : read.lowering) {
+    if (absl::c_linear_search(given.paths(), setting.field)) continue;
+    request->mutable_layout()->add_unmodelled_settings(setting.text);
+  }
 }
 
 int64_t SequenceCount(const v1::TrainingSpec& training) {

@@ -1,253 +1,274 @@
-#include "server/launcher/trainer_run.h"
-
-#include <algorithm>
+// Runs of TrainingArguments: what depends on several of them, and their defaults.
+#include <iterator>
+#include <optional>
+#include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
+#include "server/launcher/hugging_face.h"
+#include "server/launcher/setting_file.h"
 
 namespace sextant::server {
 namespace {
 
-// transformers' names of an optimizer; the first of a kind is written. Source: OptimizerNames of
-// src/transformers/training_args.py @00349ae8. bitsandbytes 0.50.1 (optim/optimizer.py) and torchao
-// (optim/subclass_8bit.py) share a scale among 256 elements; the paged ones move their state to the
-// host, which docs/limits.md counts on the device.
-struct TrainerOptimizer {
-  absl::string_view name;
-  v1::OptimizerSpec::Kind kind;
-  bool state_as_weights = false;  // torch's: in the type of the weights; else fp32, or 8 bits
-  bool paged = false;
-};
-constexpr TrainerOptimizer kOptimizers[] = {
-    {"adamw_torch_fused", v1::OptimizerSpec::KIND_ADAMW, true},
-    {"adamw_torch", v1::OptimizerSpec::KIND_ADAMW, true},
-    {"adamw_hf", v1::OptimizerSpec::KIND_ADAMW, true},
-    {"adamw_torch_xla", v1::OptimizerSpec::KIND_ADAMW, true},
-    {"adamw_torch_npu_fused", v1::OptimizerSpec::KIND_ADAMW, true},
-    {"adamw_apex_fused", v1::OptimizerSpec::KIND_ADAMW},
-    {"paged_adamw_32bit", v1::OptimizerSpec::KIND_ADAMW, false, true},
-    {"paged_adamw", v1::OptimizerSpec::KIND_ADAMW, false, true},
-    {"adamw_torch_8bit", v1::OptimizerSpec::KIND_ADAM_8BIT},
-    {"adamw_bnb_8bit", v1::OptimizerSpec::KIND_ADAM_8BIT},
-    {"adamw_8bit", v1::OptimizerSpec::KIND_ADAM_8BIT},
-    {"paged_adamw_8bit", v1::OptimizerSpec::KIND_ADAM_8BIT, false, true},
-    {"adafactor", v1::OptimizerSpec::KIND_ADAFACTOR},
-    {"sgd", v1::OptimizerSpec::KIND_SGD},
-    {"adagrad", v1::OptimizerSpec::KIND_ADAGRAD, true},
-    {"rmsprop", v1::OptimizerSpec::KIND_RMSPROP, true},
-    {"lion_32bit", v1::OptimizerSpec::KIND_LION},
-    {"paged_lion_32bit", v1::OptimizerSpec::KIND_LION, false, true},
-    {"muon", v1::OptimizerSpec::KIND_MUON, true},
-};
-constexpr int64_t kOptimizerBlock = 256;
+using RunJson = nlohmann::json;
 
-const TrainerOptimizer* FindOptimizer(absl::string_view name) {
-  const auto found =
-      absl::c_find_if(kOptimizers, [&](const TrainerOptimizer& each) { return each.name == name; });
-  return found == std::end(kOptimizers) ? nullptr : &*found;
+// TrainingArguments' own; TRL's base configuration has others.
+constexpr int64_t kTrainerBatch = 8;  // per_device_train_batch_size
+constexpr int64_t kTrlLength = 1024;  // max_length
+
+// Names that no other program's files have, and those that several have.
+constexpr const char* kTrainerNames[] = {"per_device_train_batch_size", "per_gpu_train_batch_size"};
+constexpr const char* kSharedNames[] = {"model_name_or_path",
+                                        "output_dir",
+                                        "learning_rate",
+                                        "num_train_epochs",
+                                        "bf16",
+                                        "max_steps",
+                                        "optim",
+                                        "lr_scheduler_type",
+                                        "warmup_ratio",
+                                        "logging_steps",
+                                        "save_steps",
+                                        "report_to",
+                                        "deepspeed",
+                                        "save_strategy",
+                                        "fsdp",
+                                        "gradient_accumulation_steps",
+                                        "dataset_name",
+                                        "gradient_checkpointing"};
+// Of TRL's configurations alone.
+constexpr const char* kTrlNames[] = {"packing",
+                                     "packing_strategy",
+                                     "padding_free",
+                                     "eval_packing",
+                                     "dataset_kwargs",
+                                     "completion_only_loss",
+                                     "assistant_only_loss",
+                                     "dataset_text_field",
+                                     "dataset_num_proc",
+                                     "chat_template_path",
+                                     "use_peft",
+                                     "activation_offloading",
+                                     "dataset_mixer",
+                                     "max_seq_length",
+                                     "model_init_kwargs"};
+constexpr const char* kPreferenceNames[] = {"beta",
+                                            "ref_model_mixup_alpha",
+                                            "precompute_ref_log_probs",
+                                            "max_prompt_length",
+                                            "num_generations",
+                                            "max_completion_length",
+                                            "use_vllm",
+                                            "undesirable_weight",
+                                            "ref_model",
+                                            "reward_model_path",
+                                            "reward_funcs",
+                                            "kl_coef",
+                                            "sync_ref_model"};
+
+// These change something where they are on, and are left out where they are off.
+constexpr const char* kOffNames[] = {
+    "torch_compile",
+    "torch_compile_backend",
+    "torch_compile_mode",
+    "use_liger_kernel",
+    "use_liger",
+    "auto_find_batch_size",
+    "torch_empty_cache_steps",
+    "activation_offloading",
+    "label_smoothing_factor",
+    "accelerator_config.split_batches",
+    "lora_dropout",
+    "lora_modules_to_save",
+    "lora_target_parameters",
+    "use_dora",
+    "use_cpu",
+    "no_cuda",
+    "optim_args",
+    "optim_target_modules",
+    "fsdp",
+    "deepspeed",
+    "tp_size",
+    "predict_with_generate",
+    "jit_mode_eval",
+    "mp_parameters",
+    "fsdp_min_num_params",
+};
+
+template <typename Names>
+bool HasOneOf(const RunJson& document, const Names& names) {
+  return absl::c_any_of(names, [&](const char* name) { return document.contains(name); });
 }
 
-// True where the state of the request's optimizer has the type of the weights.
-bool KeepsStateAsWeights(v1::OptimizerSpec::Kind kind) {
-  if (kind == v1::OptimizerSpec::KIND_UNSPECIFIED) return true;  // AdamW
-  return absl::c_any_of(kOptimizers, [kind](const TrainerOptimizer& each) {
-    return each.kind == kind && each.state_as_weights;
-  });
+// TrainingArguments of one file, and which program's they are.
+struct TrainerRun {
+  Reading& reading;
+  bool trl = false;
+  bool deepspeed = false;
+  bool fsdp = false;
+
+  SettingFile& file() const { return reading.file; }
+  v1::PlanRunRequest& defaults() const { return reading.out.defaults; }
+  void Open(const char* name) const { reading.out.open.emplace_back(name); }
+};
+
+// The batch of a rank follows from the default too, so that the global one does.
+void FinishBatch(const TrainerRun& run) {
+  const v1::RunLayout& layout = run.reading.layout();
+  const bool given = layout.has_micro_batch_size();
+  if (!given) run.defaults().mutable_layout()->set_micro_batch_size(kTrainerBatch);
+  const int64_t steps = run.file().Count("gradient_accumulation_steps").value_or(1);
+  const int64_t batch = given ? layout.micro_batch_size() : kTrainerBatch;
+  run.reading.out.sequences_per_rank = Product(batch, steps).value_or(0);
 }
 
-// Modules of transformers' models and the matrices that they are. Source:
-// src/transformers/models/{llama,mixtral,deepseek_v3,gpt_neox,opt,gptj}/modeling_*.py @0114da07.
-struct TrainerModule {
-  absl::string_view module;
-  absl::string_view target;
-};
-constexpr TrainerModule kModules[] = {
-    {"q_proj", "attention.query"},
-    {"k_proj", "attention.key"},
-    {"v_proj", "attention.value"},
-    {"o_proj", "attention.output"},
-    {"gate_proj", "feed_forward.gate"},
-    {"up_proj", "feed_forward.up"},
-    {"down_proj", "feed_forward.down"},
-    {"q_a_proj", "attention.query_down"},
-    {"q_b_proj", "attention.query_up"},
-    {"kv_a_proj_with_mqa", "attention.key_value_down"},
-    {"kv_b_proj", "attention.key_value_up"},
-    {"w1", "experts.gate"},
-    {"w3", "experts.up"},
-    {"w2", "experts.down"},
-    {"lm_head", "output_head"},
-    {"out_proj", "attention.output"},
-    {"dense_h_to_4h", "feed_forward.up"},
-    {"dense_4h_to_h", "feed_forward.down"},
-    {"fc1", "feed_forward.up"},
-    {"fc2", "feed_forward.down"},
-    {"fc_in", "feed_forward.up"},
-    {"fc_out", "feed_forward.down"},
-};
+// Off by default, so that it computes in fp32; TRL's is bf16 unless fp16 is on.
+void FinishPrecision(const TrainerRun& run) {
+  SettingFile& file = run.file();
+  const bool bf16 = file.IsOn("bf16");
+  const bool fp16 = file.IsOn("fp16");
+  const bool tf32 = file.IsOn("tf32");
+  if (bf16 && fp16) file.Refuse("fp16", "turn on bf16 or fp16");
+  if (bf16 || fp16) {
+    return run.reading.Set("training.precision.compute_data_type", bf16 ? "bf16" : "fp16");
+  }
+  const bool by_default = run.trl && !file.Has("bf16");
+  if (by_default) run.Open("bf16");
+  run.defaults().mutable_training()->mutable_precision()->set_compute_data_type(
+      by_default ? v1::DATA_TYPE_BF16
+      : tf32     ? v1::DATA_TYPE_TF32
+                 : v1::DATA_TYPE_FP32);
+}
 
-bool IsAllLinear(const std::vector<std::string>& modules) {
-  constexpr absl::string_view kWords[] = {"all-linear", "all_linear", "all"};
-  const auto has = [&](absl::string_view name) { return absl::c_linear_search(modules, name); };
-  if (absl::c_any_of(kWords, has)) return true;
-  return absl::c_all_of(absl::MakeConstSpan(kModules).first(7),
-                        [&](const TrainerModule& each) { return has(each.module); });
+// Trainer holds weights in the type they are loaded in. from_pretrained() loads fp32 before
+// transformers 5 and the checkpoint's own type from there on; TRL's dtype is float32. Where nothing
+// is said, or "auto", fp32 is assumed, which takes the most memory, and the type is open.
+void FinishWeights(const TrainerRun& run) {
+  constexpr const char* kNames[] = {"dtype", "torch_dtype", "model_init_kwargs.dtype",
+                                    "model_init_kwargs.torch_dtype"};
+  const char* named = nullptr;
+  std::string type;
+  for (const char* const name : kNames) {
+    if (!run.file().Has(name)) continue;
+    named = name;
+    type = run.file().Choose(
+        name, "bfloat16=bf16|float16=fp16|float32=fp32|~half=fp16|~bf16=bf16|~fp16=fp16|auto=auto");
+  }
+  if (type == "bf16") run.reading.out.loaded_data_type = v1::DATA_TYPE_BF16;
+  if (type == "fp16") run.reading.out.loaded_data_type = v1::DATA_TYPE_FP16;
+  const bool automatic = run.file().IsAuto("dtype") || run.file().IsAuto("torch_dtype");
+  if (named == nullptr && !automatic && !run.trl && !run.deepspeed) run.Open("dtype");
+}
+
+// TRL's default is to checkpoint, but not in releases of 2024: it is open.
+void FinishRecompute(const TrainerRun& run) {
+  const bool given = run.file().Has("gradient_checkpointing");
+  const bool on = run.file().IsOn("gradient_checkpointing");
+  if (run.trl && !given) run.Open("gradient_checkpointing");
+  const v1::RecomputePolicy policy =
+      on || (run.trl && !given) ? v1::RECOMPUTE_POLICY_FULL : v1::RECOMPUTE_POLICY_NONE;
+  v1::PlanRunRequest& out = on ? run.reading.request() : run.defaults();
+  if (run.reading.training().recompute() == v1::RECOMPUTE_POLICY_UNSPECIFIED) {
+    out.mutable_training()->set_recompute(policy);
+  }
+}
+
+void FinishLength(const TrainerRun& run) {
+  if (!run.trl || run.reading.training().has_sequence_length()) return;
+  run.Open("max_length");
+  if (run.file().document().contains("max_length")) return;  // null: as long as the data
+  run.defaults().mutable_training()->set_sequence_length(kTrlLength);
+}
+
+// Words of `fsdp`, a text or a list; true is "full_shard".
+std::string FsdpWordsOf(SettingFile& file) {
+  if (!file.Has("fsdp")) return "";
+  const RunJson& value = file.document()["fsdp"];
+  if (value.is_boolean()) return file.IsOn("fsdp") ? "full_shard" : "";
+  if (value.is_array()) return absl::StrJoin(file.Texts("fsdp"), " ");
+  return file.Text("fsdp").value_or("");
+}
+
+void FinishEngine(const TrainerRun& run, const std::string& fsdp) {
+  SettingFile& file = run.file();
+  const std::string config =
+      file.Has("deepspeed") ? file.Text("deepspeed").value_or("") : std::string();
+  if (!config.empty()) run.reading.out.wants.push_back(config);
+  v1::RunLayout& defaults = *run.defaults().mutable_layout();
+  if (run.deepspeed) {
+    run.reading.Set("layout.framework.kind", "deepspeed");
+  } else {
+    defaults.mutable_framework()->set_kind(v1::FrameworkMemory::KIND_HUGGING_FACE_TRAINER);
+  }
+  defaults.mutable_kernels()->set_loss(v1::KernelChoices::LOSS_PLAIN);
+  const RunJson& document = file.document();
+  if (document.contains("fsdp_config") && document["fsdp_config"].is_string()) {
+    run.reading.out.wants.push_back(file.Text("fsdp_config").value_or(""));
+  }
+  if (run.fsdp) ReadFsdp(fsdp, run.reading);
+}
+
+void FinishTrainer(bool trl, bool engine_inline, Reading& reading) {
+  const RunJson& document = reading.file.document();
+  const std::string fsdp = FsdpWordsOf(reading.file);
+  const TrainerRun run = {.reading = reading,
+                          .trl = trl || HasOneOf(document, kTrlNames),
+                          .deepspeed = engine_inline || document.contains("deepspeed"),
+                          .fsdp = !fsdp.empty()};
+  FinishBatch(run);
+  FinishPrecision(run);
+  FinishEngine(run, fsdp);
+  FinishWeights(run);
+  FinishRecompute(run);
+  FinishLength(run);
 }
 
 }  // namespace
 
-v1::PrecisionPolicy TrainerPrecision(TrainerEngine engine, const TrainerWeights& weights,
-                                     const v1::PlanRunRequest& request) {
-  v1::PrecisionPolicy out;
-  out.set_compute_data_type(weights.compute);
-  const bool half = weights.compute != v1::DATA_TYPE_FP32 && weights.compute != v1::DATA_TYPE_TF32;
-  const v1::DataType loaded = IsNarrow(weights.compute) ? v1::DATA_TYPE_BF16 : weights.compute;
-  const bool adapters = request.model().changes().has_adapters();
-  const bool copied = engine == TrainerEngine::kDeepspeed || adapters;
-  const bool stays = weights.narrow && engine == TrainerEngine::kNone && !adapters;
-  if (!half || (!copied && !stays)) {
-    out.set_weight_data_type(v1::DATA_TYPE_FP32);
-    return out;
+bool IsTrainer(const RunJson& document) {
+  if (HasOneOf(document, kTrainerNames)) return true;
+  const auto shared =
+      absl::c_count_if(kSharedNames, [&](const char* name) { return document.contains(name); });
+  return shared >= 3;
+}
+
+bool IsPreferenceTrainer(const RunJson& document) {
+  return IsTrainer(document) && HasOneOf(document, kPreferenceNames);
+}
+
+absl::StatusOr<LauncherRead> ReadTrainer(RunJson document, bool with_model, bool trl) {
+  document = Typed(std::move(document));
+  if (IsPreferenceTrainer(document)) return absl::InvalidArgumentError(kPreferenceTrainer);
+  if (document.contains("fsdp_config") && document["fsdp_config"].is_object()) {
+    document["fsdp_config"] = WithoutFsdpPrefix(document["fsdp_config"]);
   }
-  out.set_weight_data_type(loaded);
-  out.set_master_weights(copied);
-  if (stays && KeepsStateAsWeights(request.training().optimizer().kind())) {
-    out.set_optimizer_data_type(loaded);
+  std::vector<std::string> off = TakeOff(kOffNames, &document);
+  absl::c_copy(TakeOff(kFsdpOffNames, &document), std::back_inserter(off));
+  std::optional<LauncherRead> engine;
+  if (document.contains("deepspeed") && document["deepspeed"].is_object()) {
+    absl::StatusOr<LauncherRead> read = ReadDeepspeedDocument(document["deepspeed"]);
+    if (!read.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("deepspeed.", read.status().message()));
+    }
+    engine = *std::move(read);
+    document.erase("deepspeed");
   }
+  absl::StatusOr<LauncherRead> out =
+      ReadSettings(TrainerSettings(), with_model, SettingFile::FromDocument(document),
+                   [&](Reading& reading) { FinishTrainer(trl, engine.has_value(), reading); });
+  if (!out.ok()) return out;
+  if (engine.has_value()) {
+    Join(*engine, "deepspeed.", &*out);
+    for (const std::string& name : engine->open) {
+      const std::string joined = absl::StrCat("deepspeed.", name);
+      out->open.erase(absl::c_find(out->open, joined));
+      out->passed.push_back(joined);  // these arguments fill it in
+    }
+  }
+  absl::c_copy(off, std::back_inserter(out->passed));
   return out;
-}
-
-void FinishTrainerRun(TrainerEngine engine, const TrainerWeights& weights, Reading& reading) {
-  v1::PlanRunRequest& request = reading.request();
-  *reading.training().mutable_precision() = TrainerPrecision(engine, weights, request);
-  v1::RunLayout& layout = reading.layout();
-  const bool deepspeed = engine == TrainerEngine::kDeepspeed;
-  layout.mutable_framework()->set_kind(deepspeed ? v1::FrameworkMemory::KIND_DEEPSPEED
-                                                 : v1::FrameworkMemory::KIND_HUGGING_FACE_TRAINER);
-  // transformers' models multiply query, key and value apart.
-  if (deepspeed) layout.mutable_framework()->set_fused_projections(false);
-  if (layout.kernels().loss() == v1::KernelChoices::LOSS_UNSPECIFIED) {
-    layout.mutable_kernels()->set_loss(v1::KernelChoices::LOSS_PLAIN);
-  }
-}
-
-void ReadTrainerOptimizer(const std::string& path, const std::string& name, Reading& reading) {
-  v1::OptimizerSpec& out = *reading.training().mutable_optimizer();
-  const TrainerOptimizer* const found = FindOptimizer(name);
-  if (found == nullptr) {
-    if (reading.file.Has(path)) reading.file.Ignore(path);
-    reading.out.lowering.push_back({absl::StrCat(path, " = ", name), "training.optimizer.kind"});
-    return;
-  }
-  out.set_kind(found->kind);
-  if (found->kind == v1::OptimizerSpec::KIND_ADAM_8BIT) {
-    out.set_quantization_block_size(kOptimizerBlock);
-  }
-  if (found->paged) reading.out.lowering.push_back({absl::StrCat(path, " = ", name)});
-}
-
-std::string TrainerOptimizerName(const v1::OptimizerSpec& optimizer) {
-  const v1::OptimizerSpec::Kind kind = optimizer.kind() == v1::OptimizerSpec::KIND_UNSPECIFIED
-                                           ? v1::OptimizerSpec::KIND_ADAMW
-                                           : optimizer.kind();
-  const auto found =
-      absl::c_find_if(kOptimizers, [&](const TrainerOptimizer& each) { return each.kind == kind; });
-  return found == std::end(kOptimizers) ? "" : std::string(found->name);
-}
-
-void ReadTrainerModel(const std::string& path, Reading& reading) {
-  const std::string name = reading.file.Text(path).value_or("");
-  if (name.empty() || !reading.with_model) return;
-  const bool folder = absl::StrContains("/.~$", name.substr(0, 1)) || absl::c_count(name, '/') > 1;
-  if (!folder) return reading.request().mutable_model()->set_preset(name);
-  reading.out.wants.push_back(absl::StrCat(name, "/config.json"));
-}
-
-void SetAdapters(int64_t rank, const std::string& path, const std::vector<std::string>& modules,
-                 Reading& reading) {
-  v1::ModelChanges& changes = *reading.request().mutable_model()->mutable_changes();
-  changes.set_base_frozen(true);
-  v1::ModelChanges::Adapters& out = *changes.mutable_adapters();
-  out.set_rank(rank);
-  if (IsAllLinear(modules)) return out.add_targets("all-linear");
-  bool known = true;
-  for (const std::string& module : modules) {
-    const auto found =
-        absl::c_find_if(kModules, [&](const TrainerModule& m) { return m.module == module; });
-    known = known && found != std::end(kModules);
-    if (found != std::end(kModules)) out.add_targets(std::string(found->target));
-  }
-  if (!known && reading.file.Has(path)) reading.file.Ignore(path);
-  // PEFT's usual modules of Llama (TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING).
-  if (out.targets().empty())
-    reading.Set("model.changes.adapters.targets", "attention.query,attention.value");
-}
-
-std::vector<std::string> ModulesOf(const v1::ModelChanges::Adapters& adapters) {
-  std::vector<std::string> out;
-  for (const std::string& target : adapters.targets()) {
-    const auto found =
-        absl::c_find_if(kModules, [&](const TrainerModule& m) { return m.target == target; });
-    if (found == std::end(kModules)) return {};
-    out.emplace_back(found->module);
-  }
-  return out;
-}
-
-void SetQuantizedBase(int64_t bits, bool double_quantization, Reading& reading) {
-  v1::WeightStorage& out = *reading.layout().mutable_storage();
-  out.set_frozen_data_type(bits == 4 ? v1::DATA_TYPE_FP4 : v1::DATA_TYPE_INT8);
-  if (bits != 4) return;
-  out.set_frozen_block_size(64);
-  out.set_double_quantization(double_quantization);
-}
-
-std::vector<std::string> TextsAt(const std::string& path, Reading& reading) {
-  if (!reading.file.HoldsText(path)) return reading.file.Texts(path);
-  std::vector<std::string> out =
-      absl::StrSplit(reading.file.Text(path).value_or(""), ',', absl::SkipWhitespace());
-  for (std::string& each : out) absl::StripAsciiWhitespace(&each);
-  return out;
-}
-
-bool ReadDeepspeedName(const std::string& path, absl::Span<const DeepspeedPreset> presets,
-                       Reading& reading) {
-  if (!reading.file.HoldsText(path)) return reading.file.Has(path);
-  const std::string file = reading.file.Text(path).value_or("");
-  const absl::string_view name = absl::string_view(file).substr(file.rfind('/') + 1);
-  const auto found =
-      absl::c_find_if(presets, [&](const DeepspeedPreset& each) { return name == each.name; });
-  if (found == presets.end()) {
-    if (!file.empty()) reading.out.wants.push_back(file);
-    return !file.empty();
-  }
-  v1::StateSharding& out = *reading.layout().mutable_sharding();
-  out.set_zero_stage(found->stage);
-  out.set_offload_optimizer(found->offloads_optimizer);
-  out.set_offload_parameters(found->offloads_parameters);
-  return true;
-}
-
-int64_t LigerChunkTokens(const v1::PlanRunRequest& request) {
-  constexpr int64_t kLeastRatio = 4;  // Llama-2-70B: 32000 / 8192, rounded up
-  const v1::RunLayout& layout = request.layout();
-  const int64_t ranks = std::max<int64_t>(layout.context_parallel_size(), 1);
-  const int64_t tokens = Product(std::max<int64_t>(layout.micro_batch_size(), 1),
-                                 request.training().sequence_length() / ranks)
-                             .value_or(1);
-  int64_t out = 1;
-  while (out < tokens / kLeastRatio && out < (int64_t{1} << 40)) out *= 2;
-  return out;
-}
-
-void SetChunkedLoss(Reading& reading) {
-  v1::KernelChoices& out = *reading.layout().mutable_kernels();
-  out.set_loss(v1::KernelChoices::LOSS_CHUNKED);
-  out.set_loss_chunk_tokens(LigerChunkTokens(reading.request()));
 }
 
 }  // namespace sextant::server

@@ -1,0 +1,216 @@
+// accelerate's configuration, read.
+#include <iterator>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "server/launcher/hugging_face.h"
+#include "server/launcher/setting_file.h"
+
+namespace sextant::server {
+namespace {
+
+using AccelerateJson = nlohmann::json;
+
+constexpr const char* kAccelerateOffNames[] = {
+    "use_cpu",
+    "dynamo_config",
+    "fp8_config",
+    "mpirun_config",
+    "parallelism_config",
+    "fsdp_config",
+    "deepspeed_config",
+    "megatron_lm_config",
+    "dynamo_config.dynamo_backend",
+    "dynamo_config.dynamo_use_fullgraph",
+    "dynamo_config.dynamo_use_dynamic",
+    "dynamo_config.dynamo_use_regional_compilation",
+    "fsdp_config.fsdp_min_num_params",
+    "megatron_lm_config.megatron_lm_recompute_activations",
+    "megatron_lm_config.megatron_lm_attention_dropout",
+    "megatron_lm_config.megatron_lm_hidden_dropout",
+    "megatron_lm_config.megatron_lm_use_custom_fsdp",
+    "megatron_lm_config.megatron_lm_use_precision_aware_optimizer",
+    "megatron_lm_config.megatron_lm_overlap_cpu_optimizer_d2h_h2d",
+};
+
+void ReadDistributedType(const Setting& setting, Reading& reading) {
+  const std::string type =
+      reading.file.Choose(setting.name, "NO|MULTI_GPU|FSDP|DEEPSPEED|MEGATRON_LM");
+  if (type.empty()) return;
+  v1::RunLayout& defaults = *reading.out.defaults.mutable_layout();
+  if (type == "DEEPSPEED") {
+    reading.Set("layout.framework.kind", "deepspeed");
+    defaults.mutable_kernels()->set_loss(v1::KernelChoices::LOSS_PLAIN);
+  } else if (type == "MEGATRON_LM") {
+    reading.Set("layout.framework.kind", "megatron-lm");
+  } else {
+    defaults.mutable_framework()->set_kind(v1::FrameworkMemory::KIND_HUGGING_FACE_TRAINER);
+  }
+  if (type == "FSDP") ReadFsdp("", reading);
+}
+
+// fp8 is multiplied in 8 bits by another library's layers. "no" is the script's to change.
+void ReadMixedPrecision(const Setting& setting, Reading& reading) {
+  const std::string type = reading.file.Choose(setting.name, "no=fp32|fp16|bf16|fp8");
+  if (type.empty()) return;
+  if (type != "fp32") return reading.Set("training.precision.compute_data_type", type);
+  reading.out.defaults.mutable_training()->mutable_precision()->set_compute_data_type(
+      v1::DATA_TYPE_FP32);
+}
+
+// The plugin's own default is stage 2; a file's stage goes first.
+void ReadZeroStage(const Setting& setting, Reading& reading) {
+  constexpr int64_t kUsual = 2;
+  if (reading.layout().framework().kind() != v1::FrameworkMemory::KIND_DEEPSPEED) return;
+  const bool file = reading.file.Has("deepspeed_config.deepspeed_config_file");
+  if (file && !reading.file.Has(setting.name)) return;
+  const int64_t stage = reading.file.Count(setting.name, 0).value_or(kUsual);
+  if (stage > 3) return reading.file.Refuse(setting.name, "write 0, 1, 2 or 3");
+  reading.layout().mutable_sharding()->set_zero_stage(
+      static_cast<v1::ZeroStage>(v1::ZERO_STAGE_NONE + stage));
+}
+
+void ReadWanted(const Setting& setting, Reading& reading) {
+  const std::string name = reading.file.Text(setting.name).value_or("");
+  if (!name.empty()) reading.out.wants.push_back(name);
+}
+
+// Disks hold it: neither the host's memory nor its link, which a plan counts.
+void ReadOffloadDevice(const Setting& setting, Reading& reading) {
+  const std::string device = reading.file.Choose(setting.name, "-none=false|cpu=true|nvme=true");
+  if (device.empty()) return;
+  reading.Set(setting.field, device);
+  if (reading.file.Text(setting.name) != "nvme") return;
+  reading.file.Ignore(setting.name);
+  reading.out.lowering.push_back({absl::StrCat(setting.name, " = nvme"), ""});
+}
+
+// More than one micro-batch a step: of which size, the script says.
+void ReadOneAlone(const Setting& setting, Reading& reading) {
+  if (reading.file.Count(setting.name).value_or(1) > 1) reading.file.Ignore(setting.name);
+}
+
+// Norms are cut too where megatron_lm_sequence_parallelism, a later row, says so.
+void ReadMegatronDegree(const Setting& setting, Reading& reading) {
+  const int64_t size = reading.file.Count(setting.name).value_or(1);
+  reading.layout().mutable_parallel()->set_tensor_parallel_size(size);
+  if (size > 1) reading.layout().set_sequence_parallel(false);
+}
+
+void ReadMegatronGranularity(const Setting& setting, Reading& reading) {
+  const std::string policy = reading.file.Choose(setting.name, "full|selective");
+  if (!policy.empty()) reading.Set("training.recompute", policy);
+}
+
+// Of selective recomputation, which --recompute-activations is short for.
+void ReadMegatronRecompute(const Setting& setting, Reading& reading) {
+  if (reading.file.IsOn(setting.name)) reading.Set("training.recompute", "selective");
+}
+
+void ReadCopies(const Setting& setting, Reading& reading) {
+  const int64_t copies = reading.file.Count(setting.name).value_or(1);
+  if (copies > 1) reading.out.state_copies = copies;
+}
+
+void ReadShards(const Setting& setting, Reading& reading) {
+  if (reading.file.Count(setting.name).value_or(1) > 1) {
+    reading.layout().mutable_sharding()->set_zero_stage(v1::ZERO_STAGE_PARAMETERS);
+  }
+}
+
+void ReadUlysses(const Setting& setting, Reading& reading) {
+  const int64_t size = reading.file.Count(setting.name).value_or(1);
+  if (size <= 1) return;
+  reading.layout().set_context_parallel_size(size);
+  reading.Set("layout.context_parallel_kind", "all-to-all");
+}
+
+constexpr Setting kAccelerateSettings[] = {
+    Other("distributed_type").Read(ReadDistributedType),
+    Other("mixed_precision").Read(ReadMixedPrecision),
+    Whole("num_processes", "cluster.device_count"),
+    Other("deepspeed_config.deepspeed_config_file").Read(ReadWanted),
+    Other("deepspeed_config.zero_stage").Read(ReadZeroStage),
+    Other("deepspeed_config.offload_optimizer_device")
+        .For("layout.sharding.offload_optimizer")
+        .Read(ReadOffloadDevice),
+    Other("deepspeed_config.offload_param_device")
+        .For("layout.sharding.offload_parameters")
+        .Read(ReadOffloadDevice),
+    Other("deepspeed_config.gradient_accumulation_steps").Read(ReadOneAlone),
+    Other("megatron_lm_config.megatron_lm_tp_degree").Read(ReadMegatronDegree),
+    Whole("megatron_lm_config.megatron_lm_pp_degree", "layout.parallel.pipeline_parallel_size"),
+    Whole("megatron_lm_config.megatron_lm_context_parallel_size", "layout.context_parallel_size"),
+    Whole("megatron_lm_config.megatron_lm_expert_model_parallel_size",
+          "layout.parallel.expert_parallel_size"),
+    Whole("megatron_lm_config.megatron_lm_expert_tensor_parallel_size",
+          "layout.parallel.expert_tensor_parallel_size"),
+    Whole("megatron_lm_config.megatron_lm_recompute_num_layers",
+          "layout.kernels.recomputed_layers_per_block"),
+    Switch("megatron_lm_config.megatron_lm_sequence_parallelism", "layout.sequence_parallel"),
+    Switch("megatron_lm_config.megatron_lm_use_distributed_optimizer", "layout.sharding.zero_stage",
+           "optimizer"),
+    Switch("megatron_lm_config.megatron_lm_optimizer_cpu_offload",
+           "layout.sharding.offload_optimizer"),
+    Other("megatron_lm_config.megatron_lm_recompute_activations").Read(ReadMegatronRecompute),
+    Other("megatron_lm_config.megatron_lm_recompute_granularity").Read(ReadMegatronGranularity),
+    Other("megatron_lm_config.megatron_lm_num_micro_batches").Read(ReadOneAlone),
+    Whole("parallelism_config.parallelism_config_tp_size", "layout.parallel.tensor_parallel_size"),
+    Whole("parallelism_config.parallelism_config_cp_size", "layout.context_parallel_size"),
+    Other("parallelism_config.parallelism_config_sp_size").Read(ReadUlysses),
+    Other("parallelism_config.parallelism_config_dp_shard_size").Read(ReadShards),
+    Other("parallelism_config.parallelism_config_dp_replicate_size").Read(ReadCopies),
+    Lowers("dynamo_config."),
+    Passes("command_file"),
+    Passes("commands"),
+    Passes("compute_environment"),
+    Passes("debug"),
+    Passes("deepspeed_config.deepspeed_exclusion_filter"),
+    Passes("deepspeed_config.deepspeed_hostfile"),
+    Passes("deepspeed_config.deepspeed_inclusion_filter"),
+    Passes("deepspeed_config.deepspeed_moe_layer_cls_names"),
+    Passes("deepspeed_config.deepspeed_multinode_launcher"),
+    Passes("deepspeed_config.gradient_clipping"),
+    Passes("deepspeed_config.offload_optimizer_nvme_path"),
+    Passes("deepspeed_config.offload_param_nvme_path"),
+    Passes("deepspeed_config.zero3_init_flag"),
+    Passes("deepspeed_config.zero3_save_16bit_model"),
+    Passes("downcast_bf16"),
+    Passes("enable_cpu_affinity"),
+    Passes("fsdp_config.fsdp_backward_prefetch"),
+    Passes("fsdp_config.fsdp_backward_prefetch_policy"),
+    Passes("fsdp_config.fsdp_cpu_ram_efficient_loading"),
+    Passes("fsdp_config.fsdp_forward_prefetch"),
+    Passes("fsdp_config.fsdp_state_dict_type"),
+    Passes("fsdp_config.fsdp_sync_module_states"),
+    Passes("fsdp_config.fsdp_transformer_layer_cls_to_wrap"),
+    Passes("fsdp_config.fsdp_use_orig_params"),
+    Passes("fsdp_config.fsdp_version"),
+    Passes("gpu_ids"),
+    Passes("machine_rank"),
+    Passes("main_process_ip"),
+    Passes("main_process_port"),
+    Passes("main_training_function"),
+    Passes("megatron_lm_config.megatron_lm_gradient_clipping"),
+    Passes("num_machines"),
+    Passes("rdzv_backend"),
+    Passes("same_network"),
+    Passes("tpu_"),
+};
+
+}  // namespace
+
+absl::Span<const Setting> AccelerateSettings() { return kAccelerateSettings; }
+
+absl::StatusOr<LauncherRead> ReadAccelerate(AccelerateJson document) {
+  document = Typed(std::move(document));
+  const std::vector<std::string> off = TakeOff(kAccelerateOffNames, &document);
+  absl::StatusOr<LauncherRead> out =
+      ReadSettings(kAccelerateSettings, false, SettingFile::FromDocument(std::move(document)));
+  if (out.ok()) absl::c_copy(off, std::back_inserter(out->passed));
+  return out;
+}
+
+}  // namespace sextant::server

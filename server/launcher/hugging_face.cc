@@ -1,0 +1,134 @@
+#include "server/launcher/hugging_face.h"
+
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace sextant::server {
+namespace {
+
+using HfJson = nlohmann::json;
+
+struct ModuleMatrices {
+  const char* module;
+  const char* matrices;
+};
+
+// Source: the modules' names in src/transformers/models of huggingface/transformers: llama,
+// mistral, qwen2, mixtral, phi3, gpt_neox, falcon, bloom, gpt2 and opt.
+constexpr ModuleMatrices kModules[] = {
+    {"q_proj", "attention.query"},
+    {"k_proj", "attention.key"},
+    {"v_proj", "attention.value"},
+    {"o_proj", "attention.output"},
+    {"out_proj", "attention.output"},
+    {"query_key_value", "attention.query,attention.key,attention.value"},
+    {"qkv_proj", "attention.query,attention.key,attention.value"},
+    {"c_attn", "attention.query,attention.key,attention.value"},
+    {"gate_proj", "feed_forward.gate"},
+    {"up_proj", "feed_forward.up"},
+    {"gate_up_proj", "feed_forward.gate,feed_forward.up"},
+    {"down_proj", "feed_forward.down"},
+    {"fc1", "feed_forward.up"},
+    {"fc2", "feed_forward.down"},
+    {"dense_h_to_4h", "feed_forward.up"},
+    {"dense_4h_to_h", "feed_forward.down"},
+    {"lm_head", "output_head"},
+};
+
+bool IsOff(const HfJson& value) {
+  if (value.is_boolean()) return !value.get<bool>();
+  if (value.is_number()) return value.get<double>() == 0;
+  if (!value.is_string()) return value.empty();  // null, [] and {} too
+  const std::string text = absl::AsciiStrToLower(value.get<std::string>());
+  return text.empty() || text == "no" || text == "none" || text == "disabled";
+}
+
+// A folder, and no repository's name: that is "name" or "owner/name".
+bool IsFolder(absl::string_view name) {
+  return absl::StartsWith(name, "/") || absl::StartsWith(name, ".") ||
+         absl::StartsWith(name, "~") || absl::StrContains(name, '$') || absl::EndsWith(name, "/") ||
+         absl::c_count(name, '/') > 1;
+}
+
+}  // namespace
+
+void ReadModelName(const Setting& setting, Reading& reading) {
+  const std::string name = reading.file.Text(setting.name).value_or("");
+  if (name.empty() || !reading.with_model) return;
+  if (IsFolder(name)) {
+    reading.out.wants.push_back(
+        absl::StrCat(name, absl::EndsWith(name, "/") ? "" : "/", "config.json"));
+  } else {
+    reading.request().mutable_model()->set_preset(name);
+  }
+}
+
+std::vector<std::string> MatricesOf(absl::string_view module) {
+  const auto found =
+      absl::c_find_if(kModules, [module](const ModuleMatrices& m) { return m.module == module; });
+  if (found == std::end(kModules)) return {};
+  return absl::StrSplit(found->matrices, ',');
+}
+
+HfJson Typed(HfJson document) {
+  for (auto& [key, value] : document.items()) {
+    if (value.is_object()) value = Typed(std::move(value));
+    if (!value.is_string()) continue;
+    const std::string text = absl::AsciiStrToLower(value.get<std::string>());
+    int64_t whole = 0;
+    if (text == "true" || text == "false") {
+      value = text == "true";
+    } else if (!text.empty() && absl::ascii_isdigit(text[0]) && absl::SimpleAtoi(text, &whole)) {
+      value = whole;
+    }
+  }
+  return document;
+}
+
+std::vector<std::string> TakeOff(absl::Span<const char* const> paths, HfJson* document) {
+  std::vector<std::string> out;
+  for (const char* const path : paths) {
+    HfJson* node = document;
+    std::vector<std::string> names = absl::StrSplit(path, '.');
+    const std::string last = names.back();
+    names.pop_back();
+    for (const std::string& name : names) {
+      node =
+          node != nullptr && node->is_object() && node->contains(name) ? &(*node)[name] : nullptr;
+    }
+    if (node == nullptr || !node->is_object() || !node->contains(last)) continue;
+    if (!IsOff((*node)[last])) continue;
+    node->erase(last);
+    out.emplace_back(path);
+  }
+  return out;
+}
+
+void Join(const LauncherRead& part, absl::string_view prefix, LauncherRead* whole) {
+  whole->request.MergeFrom(part.request);
+  whole->defaults.MergeFrom(part.defaults);
+  const auto add = [prefix](const std::vector<std::string>& from, std::vector<std::string>& to) {
+    for (const std::string& each : from) to.push_back(absl::StrCat(prefix, each));
+  };
+  add(part.ignored, whole->ignored);
+  add(part.passed, whole->passed);
+  add(part.open, whole->open);
+  for (const LoweringSetting& each : part.lowering) {
+    whole->lowering.push_back({absl::StrCat(prefix, each.text), each.field});
+  }
+  whole->wants.insert(whole->wants.end(), part.wants.begin(), part.wants.end());
+  if (part.sequences_per_rank > 0) whole->sequences_per_rank = part.sequences_per_rank;
+  if (part.state_copies > 0) whole->state_copies = part.state_copies;
+  if (part.step_count > 0) whole->step_count = part.step_count;
+  if (part.loaded_data_type != v1::DATA_TYPE_UNSPECIFIED) {
+    whole->loaded_data_type = part.loaded_data_type;
+  }
+}
+
+}  // namespace sextant::server

@@ -1,0 +1,83 @@
+// Files and commands of Hugging Face's programs: TrainingArguments of transformers and TRL, and
+// accelerate's configuration.
+#ifndef SEXTANT_SERVER_LAUNCHER_HUGGING_FACE_H_
+#define SEXTANT_SERVER_LAUNCHER_HUGGING_FACE_H_
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "server/launcher/launched_run.h"
+#include "server/launcher/setting.h"
+
+namespace sextant::server {
+
+// TrainingArguments, with the arguments of TRL's SFTConfig and ModelConfig and of common scripts.
+// Source: src/transformers/training_args.py of huggingface/transformers @00349ae8;
+// trl/trainer/sft_config.py, base_config.py and model_config.py of huggingface/trl @f2cd5771.
+
+absl::Span<const Setting> TrainerSettings();
+
+// True where `document` has names of TrainingArguments that no other program's files have.
+bool IsTrainer(const nlohmann::json& document);
+
+// True for arguments of trainers with a second model or with sampling: DPO, KTO, GRPO, PPO, RLOO.
+bool IsPreferenceTrainer(const nlohmann::json& document);
+inline constexpr char kPreferenceTrainer[] =
+    "preference and reinforcement learning (DPO, KTO, GRPO, PPO) are not planned: the reference "
+    "model and the sampling are not counted; give the arguments of a supervised run";
+
+// Reads them, with TRL's defaults where they have its names, or `trl`. Errors: kInvalidArgument
+// naming every wrong setting; kPreferenceTrainer.
+absl::StatusOr<LauncherRead> ReadTrainer(nlohmann::json document, bool with_model,
+                                         bool trl = false);
+
+// accelerate's configuration, as `accelerate config` writes it.
+// Source: src/accelerate/commands/config/ and commands/launch.py of huggingface/accelerate
+// @16cb6eb8.
+
+absl::Span<const Setting> AccelerateSettings();
+absl::StatusOr<LauncherRead> ReadAccelerate(nlohmann::json document);
+
+// The file that --fsdp_config names.
+bool IsFsdpFile(const nlohmann::json& document);
+absl::StatusOr<LauncherRead> ReadFsdpFile(nlohmann::json document);
+
+// DeepSpeed's configuration, read from a text before.
+absl::StatusOr<LauncherRead> ReadDeepspeedDocument(nlohmann::json document);
+
+// Reads the settings of fsdp_config, with or without "fsdp_" before their names, and what the
+// strategy in `fsdp` says besides: "full_shard auto_wrap". "": none is named.
+void ReadFsdp(const std::string& fsdp, Reading& reading);
+
+// Its settings without "fsdp_" before their names, as TrainingArguments takes them.
+nlohmann::json WithoutFsdpPrefix(const nlohmann::json& config);
+
+// Settings of it that count where they are on.
+inline constexpr const char* kFsdpOffNames[] = {"fsdp_config.min_num_params", "fsdp_config.xla",
+                                                "fsdp_config.xla_fsdp_v2",
+                                                "fsdp_config.xla_fsdp_grad_ckpt"};
+
+// Reads a model by its repository's name. A local folder is wanted as its config.json.
+void ReadModelName(const Setting& setting, Reading& reading);
+
+// Matrices that adapters are on, as ModelChanges.Adapters names them, for the name of a module in
+// transformers, "q_proj". Empty where it is not known.
+std::vector<std::string> MatricesOf(absl::string_view module);
+
+// The document with texts "true" and "12" as what they stand for, as HfArgumentParser and
+// TrainingArguments read them.
+nlohmann::json Typed(nlohmann::json document);
+
+// Takes settings at `paths` out of `*document` that are off: false, 0, empty or "no". Returns them.
+std::vector<std::string> TakeOff(absl::Span<const char* const> paths, nlohmann::json* document);
+
+// Adds what `part` says to `*whole`; its settings are named "prefix" + name there.
+void Join(const LauncherRead& part, absl::string_view prefix, LauncherRead* whole);
+
+}  // namespace sextant::server
+
+#endif  // SEXTANT_SERVER_LAUNCHER_HUGGING_FACE_H_

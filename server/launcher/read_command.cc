@@ -1,0 +1,173 @@
+// Runs that a command line starts.
+#include <iterator>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "server/launcher/command_line.h"
+#include "server/launcher/hugging_face.h"
+#include "server/launcher/launcher.h"
+
+namespace sextant::server {
+namespace {
+
+using ReadJson = nlohmann::json;
+
+// Where accelerate's options are in its configuration.
+struct OptionPlace {
+  const char* start;
+  const char* place;
+};
+constexpr OptionPlace kOptionPlaces[] = {
+    {"fsdp_", "fsdp_config"},
+    {"deepspeed_", "deepspeed_config"},
+    {"zero_stage", "deepspeed_config"},
+    {"zero3_", "deepspeed_config"},
+    {"offload_", "deepspeed_config"},
+    {"gradient_", "deepspeed_config"},
+    {"megatron_lm_", "megatron_lm_config"},
+    {"parallelism_config_", "parallelism_config"},
+    {"fp8_", "fp8_config"},
+    {"dynamo_", "dynamo_config"},
+};
+
+// The options of a command as the configuration that they stand for.
+ReadJson AccelerateOptions(const ReadJson& options) {
+  constexpr std::pair<const char*, const char*> kTypes[] = {{"multi_gpu", "MULTI_GPU"},
+                                                            {"use_fsdp", "FSDP"},
+                                                            {"use_deepspeed", "DEEPSPEED"},
+                                                            {"use_megatron_lm", "MEGATRON_LM"}};
+  ReadJson out = ReadJson::object();
+  for (const auto& [name, type] : kTypes) {
+    if (options.contains(name)) out["distributed_type"] = type;
+  }
+  for (const auto& [name, value] : options.items()) {
+    const std::string& option = name;
+    if (absl::c_any_of(kTypes, [&](const auto& each) { return each.first == option; })) continue;
+    const auto place = absl::c_find_if(kOptionPlaces, [&](const OptionPlace& each) {
+      return absl::StartsWith(option, each.start);
+    });
+    if (place != std::end(kOptionPlaces)) {
+      out[place->place][option] = value;
+    } else {
+      out[option] = value;
+    }
+  }
+  return out;
+}
+
+// What the launcher says: devices, and accelerate's settings.
+absl::StatusOr<LauncherRead> ReadLauncher(LaunchCommand command) {
+  LauncherRead out;
+  for (const char* const name : {"config_file", "accelerate_config"}) {
+    if (!command.options.contains(name)) continue;
+    if (command.options[name].is_string()) out.wants.push_back(command.options[name]);
+    command.options.erase(name);
+  }
+  const bool accelerate = command.launcher == "accelerate" || command.launcher == "trl";
+  if (accelerate) {
+    absl::StatusOr<LauncherRead> read = ReadAccelerate(AccelerateOptions(command.options));
+    if (!read.ok()) return read.status();
+    Join(*read, "", &out);
+  } else {
+    for (const auto& [name, value] : command.options.items()) out.passed.push_back("--" + name);
+  }
+  const int64_t devices = DevicesOf(command);
+  if (devices > 0) out.request.mutable_cluster()->set_device_count(devices);
+  if (devices == 0 && (command.launcher == "torchrun" || command.launcher == "deepspeed")) {
+    out.open.emplace_back(command.launcher == "torchrun" ? "nproc_per_node" : "num_gpus");
+  }
+  return out;
+}
+
+// Moves trl's options of accelerate out of its arguments.
+void SplitTrl(ReadJson* arguments, LaunchCommand* command) {
+  constexpr const char* kNames[] = {"accelerate_config", "config_file", "num_processes",
+                                    "num_machines", "mixed_precision"};
+  if (command->launcher != "trl") return;
+  for (const char* const name : kNames) {
+    if (!arguments->contains(name)) continue;
+    command->options[name] = (*arguments)[name];
+    arguments->erase(name);
+  }
+}
+
+bool IsMegatron(const std::vector<std::string>& arguments) {
+  return absl::c_any_of(arguments, [](const std::string& word) {
+    return absl::StartsWith(word, "--num-layers") || absl::StartsWith(word, "--micro-batch-size") ||
+           absl::StartsWith(word, "--tensor-model-parallel-size");
+  });
+}
+
+// As one text again, for a reader that splits it.
+std::string QuotedArguments(const std::vector<std::string>& arguments) {
+  return absl::StrJoin(arguments, " ", [](std::string* out, const std::string& word) {
+    const bool plain = word.find_first_of(" \t\n\"'") == std::string::npos;
+    const char* const quote = plain ? "" : absl::StrContains(word, '"') ? "'" : "\"";
+    absl::StrAppend(out, quote, word, quote);
+  });
+}
+
+// Files that scripts of TRL and transformers take in place of arguments, or before them.
+void TakeFiles(const std::vector<std::string>& positional, ReadJson* arguments, LauncherRead* out) {
+  for (const std::string& word : positional) {
+    const bool file = absl::EndsWith(word, ".yaml") || absl::EndsWith(word, ".yml") ||
+                      absl::EndsWith(word, ".json");
+    (file ? out->wants : out->ignored).push_back(word);
+  }
+  if (!arguments->contains("config") || !(*arguments)["config"].is_string()) return;
+  out->wants.push_back((*arguments)["config"]);
+  arguments->erase("config");
+}
+
+absl::StatusOr<LauncherRead> ReadArguments(const LaunchCommand& command, ReadJson arguments,
+                                           bool with_model) {
+  // A script named after its trainer: TRL's, those of alignment-handbook, or trl's own command.
+  std::string script = command.script.substr(command.script.rfind('/') + 1);
+  script = script.substr(0, script.find(".py"));
+  absl::string_view name = script;
+  absl::ConsumePrefix(&name, "run_");
+  constexpr const char* kPreference[] = {"dpo",  "kto",  "grpo", "ppo",
+                                         "rloo", "orpo", "cpo",  "reward"};
+  if (absl::c_linear_search(kPreference, name)) {
+    return absl::InvalidArgumentError(kPreferenceTrainer);
+  }
+  const bool trl = name == "sft";
+  if (trl || IsTrainer(arguments)) return ReadTrainer(std::move(arguments), with_model, trl);
+  LauncherRead out;
+  for (const auto& [key, value] : arguments.items()) out.ignored.push_back(key);
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<LauncherRead> ReadCommand(absl::Span<const std::string> words, bool with_model) {
+  std::optional<LaunchCommand> command = CommandOf(words);
+  if (!command.has_value()) {
+    return absl::InvalidArgumentError(
+        "it starts no training script: write torchrun, accelerate launch, deepspeed, trl or python "
+        "before it");
+  }
+  LauncherRead out;
+  std::vector<std::string> positional;
+  ReadJson arguments = ArgumentsOf(command->arguments, &positional);
+  SplitTrl(&arguments, &*command);
+  absl::StatusOr<LauncherRead> run;
+  if (IsMegatron(command->arguments)) {
+    run = ReadMegatron(QuotedArguments(command->arguments), with_model);
+  } else {
+    TakeFiles(positional, &arguments, &out);
+    run = ReadArguments(*command, std::move(arguments), with_model);
+  }
+  if (!run.ok()) return run.status();
+  const absl::StatusOr<LauncherRead> launcher = ReadLauncher(*std::move(command));
+  if (!launcher.ok()) return launcher.status();
+  Join(*launcher, "", &out);  // the script's own words go first
+  Join(*run, "", &out);
+  return out;
+}
+
+}  // namespace sextant::server

@@ -1,0 +1,329 @@
+// TrainingArguments of transformers and TRL, read.
+#include <iterator>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "proto/words/field_path.h"
+#include "server/launcher/hugging_face.h"
+#include "server/launcher/setting_file.h"
+
+namespace sextant::server {
+namespace {
+
+using TrainerJson = nlohmann::json;
+
+constexpr int64_t kTrlLossChunk = 256;  // _CHUNKED_LM_HEAD_CHUNK_SIZE of trl/trainer/sft_trainer.py
+
+void ReadTrainerSteps(const Setting& setting, Reading& reading) {
+  const int64_t steps = reading.file.Count(setting.name, -1).value_or(-1);  // -1: by the epochs
+  if (steps > 0) reading.out.step_count = steps;
+}
+
+// Epochs of data whose size is not known.
+void ReadTrainerEpochs(const Setting& setting, Reading& reading) {
+  if (!reading.file.Number(setting.name).has_value()) return;
+  if (reading.out.step_count == 0) reading.out.open.emplace_back(setting.name);
+}
+
+struct TrainerOptimizer {
+  const char* name;
+  const char* kind;
+  bool own_type = false;  // moments stay in fp32, or have a type of their own
+  bool lowers = false;    // it may need less memory
+};
+
+// The names of OptimizerNames. bitsandbytes' and Apex's keep fp32 moments of any weights; torchao's
+// divide blocks of 256 (torchao/optim/adam.py). SGD has no momentum: Trainer gives it none.
+constexpr TrainerOptimizer kTrainerOptimizers[] = {
+    {"adamw_torch", "adamw"},
+    {"adamw_torch_fused", "adamw"},
+    {"adamw_torch_xla", "adamw"},
+    {"adamw_torch_npu_fused", "adamw"},
+    {"adamw_hf", "adamw"},
+    {"adamw_apex_fused", "adamw", true},
+    {"adamw_anyprecision", "adamw", true, true},
+    {"adafactor", "adafactor", true},
+    {"sgd", "sgd", true},
+    {"adagrad", "adagrad"},
+    {"rmsprop", "rmsprop"},
+    {"rmsprop_bnb", "rmsprop", true},
+    {"rmsprop_bnb_32bit", "rmsprop", true},
+    {"rmsprop_bnb_8bit", "rmsprop", true, true},
+    {"adamw_bnb_8bit", "adam-8bit", true},
+    {"adamw_8bit", "adam-8bit", true},
+    {"adamw_torch_8bit", "adam-8bit", true},
+    {"adamw_torch_4bit", "adam-8bit", true, true},
+    {"paged_adamw", "adamw", true, true},
+    {"paged_adamw_32bit", "adamw", true, true},
+    {"paged_adamw_8bit", "adam-8bit", true, true},
+    {"lion_32bit", "lion", true},
+    {"lion_8bit", "lion", true, true},
+    {"paged_lion_32bit", "lion", true, true},
+    {"paged_lion_8bit", "lion", true, true},
+    {"galore_adamw", "adamw", true, true},
+    {"galore_adamw_8bit", "adam-8bit", true, true},
+    {"galore_adamw_layerwise", "adamw", true, true},
+    {"galore_adamw_8bit_layerwise", "adam-8bit", true, true},
+    {"apollo_adamw", "adamw", true, true},
+    {"apollo_adamw_layerwise", "adamw", true, true},
+    {"lomo", "adamw", true, true},
+    {"adalomo", "adamw", true, true},
+};
+
+// A DeepSpeed file's optimizer goes first: Trainer builds that.
+void ReadTrainerOptimizer(const Setting& setting, Reading& reading) {
+  const std::string name = reading.file.Text(setting.name).value_or("");
+  if (name.empty()) return;
+  const auto known = absl::c_find_if(kTrainerOptimizers, [&](auto& o) { return name == o.name; });
+  if (known == std::end(kTrainerOptimizers)) return reading.file.Ignore(setting.name);
+  v1::PlanRunRequest& defaults = reading.out.defaults;
+  words::SetField("training.optimizer.kind", known->kind, &defaults).IgnoreError();  // the table's
+  v1::TrainingSpec& training = *defaults.mutable_training();
+  const v1::OptimizerSpec::Kind kind = training.optimizer().kind();
+  const bool wide = kind == v1::OptimizerSpec::KIND_ADAMW || kind == v1::OptimizerSpec::KIND_LION ||
+                    kind == v1::OptimizerSpec::KIND_RMSPROP;
+  if (known->own_type && wide) {
+    training.mutable_precision()->set_optimizer_data_type(v1::DATA_TYPE_FP32);
+  }
+  if (known->lowers) reading.file.Ignore(setting.name);
+}
+
+// "flash_attention_2", "sdpa", or a kernel of the Hub, "kernels-community/flash-attn".
+void ReadTrainerAttention(const Setting& setting, Reading& reading) {
+  const std::string name = reading.file.Text(setting.name).value_or("");
+  if (name.empty()) return;
+  reading.Set("layout.kernels.attention", name == "eager" ? "unfused" : "flash");
+}
+
+// The loss of transformers is computed of whole logits; "nll" is TRL's name for it.
+void ReadTrainerLoss(const Setting& setting, Reading& reading) {
+  const std::string name = reading.file.Text(setting.name).value_or("nll");
+  if (name == "chunked_nll") {
+    reading.Set("layout.kernels.loss", "chunked");
+    reading.layout().mutable_kernels()->set_loss_chunk_tokens(kTrlLossChunk);
+  } else if (name != "nll") {
+    reading.file.Ignore(setting.name);
+  }
+}
+
+void ReadTrainerTensorSize(const Setting& setting, Reading& reading) {
+  const int64_t size = reading.file.Count(setting.name, 0).value_or(0);
+  if (size <= 1) return;
+  reading.layout().mutable_parallel()->set_tensor_parallel_size(size);
+  reading.layout().set_sequence_parallel(false);
+}
+
+// How the base is held under adapters: bitsandbytes' types.
+void ReadTrainerBits(const Setting& setting, Reading& reading) {
+  if (!reading.file.IsOn(setting.name)) return;
+  reading.Set("layout.storage.frozen_data_type",
+              absl::StrContains(setting.name, "8bit") ? "int8" : "fp4");
+}
+
+// "full" of files that name a method.
+void ReadTrainerMethod(const Setting& setting, Reading& reading) {
+  if (reading.file.Text(setting.name).value_or("full") != "full") reading.file.Ignore(setting.name);
+}
+
+// The names of targets, as a list or joined by commas or blanks.
+std::vector<std::string> TargetsIn(const TrainerJson& value) {
+  if (value.is_string()) {
+    return absl::StrSplit(value.get<std::string>(), absl::ByAnyChar(", "), absl::SkipEmpty());
+  }
+  std::vector<std::string> out;
+  if (!value.is_array()) return out;
+  for (const TrainerJson& each : value) {
+    if (each.is_string()) out.push_back(each.get<std::string>());
+  }
+  return out;
+}
+
+// peft's own targets are query and value of most families
+// (TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING of src/peft/utils/constants.py). Where a name
+// is not known, adapters are taken to be on every matrix.
+void ReadTrainerTargets(Reading& reading, v1::ModelChanges::Adapters* out) {
+  constexpr char kName[] = "lora_target_modules";
+  const TrainerJson& document = reading.file.document();
+  const std::vector<std::string> names =
+      document.contains(kName) ? TargetsIn(document[kName]) : std::vector<std::string>();
+  if (reading.file.Has(kName)) {
+    document[kName].is_string() ? void(reading.file.Text(kName)) : void(reading.file.Texts(kName));
+  }
+  if (names.empty()) {
+    out->add_targets("attention.query");
+    out->add_targets("attention.value");
+  }
+  for (const std::string& name : names) {
+    const std::vector<std::string> matrices = MatricesOf(name);
+    if (matrices.empty()) {
+      if (name != "all-linear") reading.file.Ignore(kName);
+      out->clear_targets();
+      out->add_targets("all-linear");
+      return;
+    }
+    for (const std::string& matrix : matrices) {
+      if (!absl::c_linear_search(out->targets(), matrix)) out->add_targets(matrix);
+    }
+  }
+}
+
+// use_peft is TRL's; use_lora and lora are scripts'.
+void ReadTrainerAdapters(const Setting& setting, Reading& reading) {
+  constexpr int64_t kTrlRank = 16;  // lora_r of ModelConfig
+  SettingFile& file = reading.file;
+  const bool on = file.IsOn(setting.name) || file.IsOn("use_lora") || file.IsOn("lora");
+  if (!on) return;
+  v1::ModelChanges& changes = *reading.request().mutable_model()->mutable_changes();
+  const auto rank = file.Count("lora_r");
+  changes.mutable_adapters()->set_rank(
+      rank.has_value() ? *rank : file.Count("lora_rank").value_or(kTrlRank));
+  ReadTrainerTargets(reading, changes.mutable_adapters());
+  changes.set_base_frozen(true);
+}
+
+constexpr Setting kTrainerSettings[] = {
+    Other("model_name_or_path").Read(ReadModelName),
+    Other("model").Read(ReadModelName),
+    Other("config_name").Read(ReadModelName),
+    Other("method").Read(ReadTrainerMethod),
+    Whole("per_gpu_train_batch_size", "layout.micro_batch_size"),
+    Whole("per_device_train_batch_size", "layout.micro_batch_size"),
+    Whole("block_size", "training.sequence_length"),
+    Whole("model_max_length", "training.sequence_length"),
+    Whole("sequence_length", "training.sequence_length"),
+    Whole("max_seq_length", "training.sequence_length"),
+    Whole("max_length", "training.sequence_length"),
+    Other("max_steps").Read(ReadTrainerSteps),
+    Other("num_train_epochs").Read(ReadTrainerEpochs),
+    Other("optim").Read(ReadTrainerOptimizer),
+    Other("attn_implementation").Read(ReadTrainerAttention),
+    Other("loss_type").Read(ReadTrainerLoss),
+    Other("tp_size").Read(ReadTrainerTensorSize),
+    Switch("full_determinism", "layout.framework.deterministic"),
+    Other("use_peft").Read(ReadTrainerAdapters),
+    Other("load_in_4bit").Read(ReadTrainerBits),
+    Other("load_in_8bit").Read(ReadTrainerBits),
+    Switch("use_bnb_nested_quant", "layout.storage.double_quantization"),
+    Lowers("optim", "training.optimizer.kind"),
+    Lowers("torch_compile"),
+    Lowers("use_liger", "layout.kernels.loss"),
+    Lowers("liger_kernel_config", "layout.kernels.loss"),
+    Lowers("auto_find_batch_size", "layout.micro_batch_size"),
+    Lowers("torch_empty_cache_steps"),
+    Lowers("activation_offloading"),
+    Lowers("loss_type", "layout.kernels.loss"),
+    Passes("accelerator_config."),
+    Passes("adam_"),
+    Passes("average_tokens_across_devices"),
+    Passes("bf16_full_eval"),
+    Passes("fp16_full_eval"),
+    Passes("batch_eval_metrics"),
+    Passes("bnb_4bit_quant_storage"),
+    Passes("bnb_4bit_quant_type"),
+    Passes("bnb_4bit_compute_dtype"),
+    Passes("cache_dir"),
+    Passes("chat_template"),
+    Passes("chat_template_path"),
+    Passes("completion_only_loss"),
+    Passes("assistant_only_loss"),
+    Passes("data_"),
+    Passes("dataloader_"),
+    Passes("dataset_"),
+    Passes("datasets"),
+    Passes("ddp_"),
+    Passes("debug"),
+    Passes("disable_tqdm"),
+    Passes("do_"),
+    Passes("enable_jit_checkpoint"),
+    Passes("eos_token"),
+    Passes("eval_"),
+    Passes("evaluation_strategy"),
+    Passes("fp16_backend"),
+    Passes("fp16_opt_level"),
+    Passes("fsdp_config.backward_prefetch"),
+    Passes("fsdp_config.cpu_ram_efficient_loading"),
+    Passes("fsdp_config.forward_prefetch"),
+    Passes("fsdp_config.limit_all_gathers"),
+    Passes("fsdp_config.state_dict_type"),
+    Passes("fsdp_config.sync_module_states"),
+    Passes("fsdp_config.transformer_layer_cls_to_wrap"),
+    Passes("fsdp_config.use_orig_params"),
+    Passes("fsdp_config.version"),
+    Passes("fsdp_transformer_layer_cls_to_wrap"),
+    Passes("gradient_checkpointing_kwargs"),
+    Passes("greater_is_better"),
+    Passes("group_by_length"),
+    Passes("half_precision_backend"),
+    Passes("hub_"),
+    Passes("ignore_bias_buffers"),
+    Passes("ignore_data_skip"),
+    Passes("include_"),
+    Passes("label_names"),
+    Passes("learning_rate"),
+    Passes("length_column_name"),
+    Passes("load_best_model_at_end"),
+    Passes("local_rank"),
+    Passes("log_"),
+    Passes("logging_"),
+    Passes("lora_alpha"),
+    Passes("lora_task_type"),
+    Passes("lr_scheduler_"),
+    Passes("max_eval_samples"),
+    Passes("max_grad_norm"),
+    Passes("max_train_samples"),
+    Passes("metric_for_best_model"),
+    Passes("model_revision"),
+    Passes("neftune_noise_alpha"),
+    Passes("output_dir"),
+    Passes("overwrite_"),
+    Passes("packing"),
+    Passes("packing_strategy"),
+    Passes("pad_to_multiple_of"),
+    Passes("pad_token"),
+    Passes("padding_free"),
+    Passes("past_index"),
+    Passes("per_device_eval_batch_size"),
+    Passes("per_gpu_eval_batch_size"),
+    Passes("prediction_loss_only"),
+    Passes("preprocessing_num_workers"),
+    Passes("project"),
+    Passes("push_to_hub"),
+    Passes("push_to_hub_"),
+    Passes("ray_scope"),
+    Passes("remove_unused_columns"),
+    Passes("report_to"),
+    Passes("restore_callback_states_from_checkpoint"),
+    Passes("resume_from_checkpoint"),
+    Passes("run_name"),
+    Passes("router_aux_loss_coef"),
+    Passes("save_"),
+    Passes("seed"),
+    Passes("shuffle_dataset"),
+    Passes("skip_memory_metrics"),
+    Passes("streaming"),
+    Passes("token"),
+    Passes("tokenizer_name"),
+    Passes("tokenizer_name_or_path"),
+    Passes("torch_compile_"),
+    Passes("trackio_space_id"),
+    Passes("train_file"),
+    Passes("train_sampling_strategy"),
+    Passes("truncation_mode"),
+    Passes("trust_remote_code"),
+    Passes("use_cache"),
+    Passes("use_fast_tokenizer"),
+    Passes("use_legacy_prediction_loop"),
+    Passes("use_rslora"),
+    Passes("validation_file"),
+    Passes("validation_split_percentage"),
+    Passes("wandb_"),
+    Passes("warmup_"),
+    Passes("weight_decay"),
+};
+
+}  // namespace
+
+absl::Span<const Setting> TrainerSettings() { return kTrainerSettings; }
+
+}  // namespace sextant::server
