@@ -59,7 +59,7 @@ void ReadAxolotlOptimizer(const Setting& setting, Reading& reading) {
   const std::string name = reading.file.Text(setting.name).value_or("adamw_torch_fused");
   // axolotl's names of torchao's.
   const std::string usual = name == "ao_adamw_8bit" ? "adamw_torch_8bit" : name;
-  ReadTrainerOptimizer(setting.name, usual, reading);
+  ReadTuningOptimizer(setting.name, usual, reading);
 }
 
 // Offloading replaces recomputation, but for full runs, which recompute too.
@@ -118,9 +118,9 @@ void ReadAxolotlLoss(const Setting& setting, Reading& reading) {
   if (cut || chunks) SetChunkedLoss(reading);
 }
 
-TrainerEngine AxolotlEngine(Reading& reading) {
+TuningEngine AxolotlEngine(Reading& reading) {
   SettingFile& file = reading.file;
-  if (ReadDeepspeedName("deepspeed", kAxolotlDeepspeed, reading)) return TrainerEngine::kDeepspeed;
+  if (ReadDeepspeedName("deepspeed", kAxolotlDeepspeed, reading)) return TuningEngine::kDeepspeed;
   bool offloads = file.IsOn("fsdp_config.offload_params");
   const bool sharded =
       file.document().contains("fsdp_config") && file.document()["fsdp_config"].is_object();
@@ -129,11 +129,11 @@ TrainerEngine AxolotlEngine(Reading& reading) {
     offloads = offloads || word == "offload";
     listed = true;
   }
-  if (!sharded && !listed) return TrainerEngine::kNone;
+  if (!sharded && !listed) return TuningEngine::kNone;
   constexpr char kStrategy[] = "fsdp_config.sharding_strategy";
   const std::string strategy = file.Text(kStrategy).value_or("FULL_SHARD");
   v1::StateSharding& out = *reading.layout().mutable_sharding();
-  if (strategy == "NO_SHARD") return TrainerEngine::kNone;
+  if (strategy == "NO_SHARD") return TuningEngine::kNone;
   if (absl::StartsWith(strategy, "HYBRID_")) file.Ignore(kStrategy);  // the servers' devices
   out.set_zero_stage(v1::ZERO_STAGE_PARAMETERS);
   if (absl::StrContains(strategy, "GRAD_OP")) out.set_reshard_after_forward(false);
@@ -141,7 +141,7 @@ TrainerEngine AxolotlEngine(Reading& reading) {
   if (file.Has(kReshard)) out.set_reshard_after_forward(file.IsOn(kReshard));
   out.set_offload_optimizer(offloads);
   out.set_offload_parameters(offloads);
-  return TrainerEngine::kFsdp;
+  return TuningEngine::kFsdp;
 }
 
 // Copies of the sharded state, or the ranks that share one of it.
@@ -181,9 +181,9 @@ v1::DataType AxolotlCompute(SettingFile& file) {
 }
 
 void FinishAxolotl(Reading& reading) {
-  const TrainerEngine engine = AxolotlEngine(reading);
+  const TuningEngine engine = AxolotlEngine(reading);
   const v1::DataType compute = AxolotlCompute(reading.file);
-  FinishTrainerRun(engine, {.compute = compute, .narrow = true}, reading);
+  FinishTuning(engine, {.compute = compute, .narrow = true}, reading);
 }
 
 // Keys of fsdp_config without "fsdp_", as axolotl's own validator takes them; "auto" of what the
@@ -209,7 +209,7 @@ Json Normalized(Json document) {
 
 constexpr Setting kAxolotlSettings[] = {
     Other("base_model")
-        .By([](const Setting& s, Reading& r) { ReadTrainerModel(s.name, r); }, WriteAxolotlModel),
+        .By([](const Setting& s, Reading& r) { ReadTuningModel(s.name, r); }, WriteAxolotlModel),
     Whole("sequence_len", "training.sequence_length").Required().Absent("512"),
     // The layout.
     Whole("micro_batch_size", "layout.micro_batch_size").Unset("1").Read(ReadAxolotlBatch),

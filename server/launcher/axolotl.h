@@ -3,8 +3,8 @@
 #ifndef SEXTANT_SERVER_LAUNCHER_AXOLOTL_H_
 #define SEXTANT_SERVER_LAUNCHER_AXOLOTL_H_
 
+#include "server/launcher/fine_tuning.h"
 #include "server/launcher/setting.h"
-#include "server/launcher/trainer_run.h"
 
 namespace sextant::server {
 

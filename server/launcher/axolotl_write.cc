@@ -12,11 +12,11 @@ namespace {
 
 using Value = SettingList::Value;
 
-TrainerEngine EngineOf(const Writing& writing) {
+TuningEngine EngineOf(const Writing& writing) {
   if (writing.layout().framework().kind() == v1::FrameworkMemory::KIND_DEEPSPEED) {
-    return TrainerEngine::kDeepspeed;
+    return TuningEngine::kDeepspeed;
   }
-  return writing.sizes.zero == v1::ZERO_STAGE_NONE ? TrainerEngine::kNone : TrainerEngine::kFsdp;
+  return writing.sizes.zero == v1::ZERO_STAGE_NONE ? TuningEngine::kNone : TuningEngine::kFsdp;
 }
 
 // The precision of a plan, with the API's defaults under its framework filled in.
@@ -26,7 +26,7 @@ v1::PrecisionPolicy WholePrecision(const Writing& writing) {
     out.set_compute_data_type(v1::DATA_TYPE_BF16);
   }
   if (out.weight_data_type() == v1::DATA_TYPE_UNSPECIFIED) {
-    const bool deepspeed = EngineOf(writing) == TrainerEngine::kDeepspeed;
+    const bool deepspeed = EngineOf(writing) == TuningEngine::kDeepspeed;
     out.set_weight_data_type(deepspeed ? out.compute_data_type() : v1::DATA_TYPE_FP32);
   }
   const bool wide = out.weight_data_type() == v1::DATA_TYPE_FP32;
@@ -128,13 +128,13 @@ void WriteAxolotlAccumulation(const Setting& setting, Writing& writing) {
 void WriteAxolotlSteps(const Setting& setting, Writing& writing) {
   const int64_t sequences = SequenceCount(writing.training());
   const int64_t batch = std::max<int64_t>(writing.sizes.global_batch, 1);
-  if (sequences == 0) return writing.out.left_out.emplace_back("num_epochs");
+  if (sequences == 0) return writing.out.left_out.push_back("num_epochs");
   writing.list.Add(setting.name, sequences / batch + (sequences % batch > 0 ? 1 : 0));
 }
 
 void WriteAxolotlOptimizer(const Setting& setting, Writing& writing) {
   const v1::OptimizerSpec& optimizer = writing.training().optimizer();
-  const std::string name = TrainerOptimizerName(optimizer);
+  const std::string name = TuningOptimizerName(optimizer);
   if (name.empty()) writing.refusals.Add("--optimizer", "it has no such one");
   if (optimizer.kind() == v1::OptimizerSpec::KIND_ADAM_8BIT &&
       optimizer.quantization_block_size() != 256) {
@@ -146,8 +146,8 @@ void WriteAxolotlOptimizer(const Setting& setting, Writing& writing) {
 void WriteAxolotlPrecision(const Setting& setting, Writing& writing) {
   const v1::PrecisionPolicy whole = WholePrecision(writing);
   v1::PrecisionPolicy made =
-      TrainerPrecision(EngineOf(writing), {.compute = whole.compute_data_type(), .narrow = true},
-                       writing.run.request);
+      TuningPrecision(EngineOf(writing), {.compute = whole.compute_data_type(), .narrow = true},
+                      writing.run.request);
   if (made.optimizer_data_type() == v1::DATA_TYPE_UNSPECIFIED) {
     made.set_optimizer_data_type(v1::DATA_TYPE_FP32);
   }
@@ -185,15 +185,15 @@ void WriteAxolotlLoss(const Setting& setting, Writing& writing) {
     writing.refusals.Add("--loss-chunk-tokens", absl::StrCat("Liger's take ", tokens));
   }
   if (kernels.loss() == v1::KernelChoices::LOSS_UNSPECIFIED &&
-      EngineOf(writing) == TrainerEngine::kDeepspeed) {
+      EngineOf(writing) == TuningEngine::kDeepspeed) {
     writing.refusals.Add("--loss", "give plain, fused or chunked");
   }
 }
 
 void WriteAxolotlEngine(const Setting& setting, Writing& writing) {
-  const TrainerEngine engine = EngineOf(writing);
-  if (engine == TrainerEngine::kFsdp) WriteFsdp(writing);
-  if (engine == TrainerEngine::kDeepspeed) WriteDeepspeedName(setting, writing);
+  const TuningEngine engine = EngineOf(writing);
+  if (engine == TuningEngine::kFsdp) WriteFsdp(writing);
+  if (engine == TuningEngine::kDeepspeed) WriteDeepspeedName(setting, writing);
 }
 
 void WriteAxolotlGroup(const Setting& setting, Writing& writing) {
@@ -202,7 +202,7 @@ void WriteAxolotlGroup(const Setting& setting, Writing& writing) {
   const int64_t ranks = sizes.data * sizes.context;
   const int64_t group = sharding.has_shard_group_size() ? sharding.shard_group_size() : ranks;
   if (group == ranks) return;
-  if (EngineOf(writing) != TrainerEngine::kFsdp) {
+  if (EngineOf(writing) != TuningEngine::kFsdp) {
     return writing.refusals.Add("--shard-group-size", "it takes --zero=3, without DeepSpeed");
   }
   if (group <= 0 || group % sizes.context != 0 || ranks % group != 0) {

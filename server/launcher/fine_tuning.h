@@ -1,7 +1,7 @@
 // What programs on Hugging Face's Trainer have in common, whatever they call their settings: the
 // types of weights under each engine, optimizers, adapters, quantised bases, DeepSpeed's files.
-#ifndef SEXTANT_SERVER_LAUNCHER_TRAINER_RUN_H_
-#define SEXTANT_SERVER_LAUNCHER_TRAINER_RUN_H_
+#ifndef SEXTANT_SERVER_LAUNCHER_FINE_TUNING_H_
+#define SEXTANT_SERVER_LAUNCHER_FINE_TUNING_H_
 
 #include <string>
 #include <vector>
@@ -12,10 +12,10 @@
 namespace sextant::server {
 
 // What divides state among ranks.
-enum class TrainerEngine { kNone, kFsdp, kDeepspeed };
+enum class TuningEngine { kNone, kFsdp, kDeepspeed };
 
 // The types that a program loads and trains weights in.
-struct TrainerWeights {
+struct TuningWeights {
   v1::DataType compute = v1::DATA_TYPE_FP32;
   // True where trained weights are loaded in `compute`, bf16 for narrower ones, and stay so, unless
   // the engine widens them.
@@ -28,20 +28,20 @@ struct TrainerWeights {
 // fp32 copy (deepspeed/runtime/bf16_optimizer.py @edaa7221). PEFT 0.17.0, autocast_adapter_dtype:
 // adapters are fp32, which the API has as bf16 with an fp32 copy, of the same 16 bytes under Adam.
 // Else torch's optimizers keep their state in the type of the weights.
-v1::PrecisionPolicy TrainerPrecision(TrainerEngine engine, const TrainerWeights& weights,
-                                     const v1::PlanRunRequest& request);
+v1::PrecisionPolicy TuningPrecision(TuningEngine engine, const TuningWeights& weights,
+                                    const v1::PlanRunRequest& request);
 
 // Sets the precision, the framework and the loss, once the rest was read.
-void FinishTrainerRun(TrainerEngine engine, const TrainerWeights& weights, Reading& reading);
+void FinishTuning(TuningEngine engine, const TuningWeights& weights, Reading& reading);
 
 // The optimizer that transformers' OptimizerNames calls so. Others are not understood, and may
 // lower memory: what is counted then is AdamW.
-void ReadTrainerOptimizer(const std::string& path, const std::string& name, Reading& reading);
+void ReadTuningOptimizer(const std::string& path, const std::string& name, Reading& reading);
 // Its name; "" where there is none.
-std::string TrainerOptimizerName(const v1::OptimizerSpec& optimizer);
+std::string TuningOptimizerName(const v1::OptimizerSpec& optimizer);
 
 // The model: a name on a hub, or a folder, whose config.json is wanted then.
-void ReadTrainerModel(const std::string& path, Reading& reading);
+void ReadTuningModel(const std::string& path, Reading& reading);
 
 // Low-rank adapters of `rank` on modules by their names in transformers; the rest is frozen.
 // "all-linear" and "all" are every matrix inside layers.
@@ -78,4 +78,4 @@ void SetChunkedLoss(Reading& reading);
 
 }  // namespace sextant::server
 
-#endif  // SEXTANT_SERVER_LAUNCHER_TRAINER_RUN_H_
+#endif  // SEXTANT_SERVER_LAUNCHER_FINE_TUNING_H_
