@@ -8,7 +8,6 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
-#include "engine/operation/graph_memory.h"
 #include "engine/operation/graph_nodes.h"
 
 namespace sextant {

@@ -1,7 +1,6 @@
 // The lifetime of each array of a training step.
-#include "engine/operation/graph_memory.h"
-
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -10,6 +9,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
+#include "engine/operation/graph_nodes.h"
 
 namespace sextant {
 namespace {
