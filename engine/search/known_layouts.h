@@ -105,7 +105,7 @@ struct LayoutModel {
   LayoutChoice choice = {};  // without state
   MemoryModel memory;        // of the last of them
   LayoutStages* stages = nullptr;
-  ShortMemo<bool, LayoutChunks> chunks = ShortMemo<bool, LayoutChunks>(1);  // divides gradients
+  LastMemo<bool, LayoutChunks> chunks = {};  // by whether gradients are divided
 };
 
 // Keeps values of the layout that was selected last, and of earlier ones. Every key has all choices
@@ -143,7 +143,7 @@ class KnownLayouts {
   CallWork& work_;
   ShortMemo<int64_t, PaddedModel> shapes_;  // by the vocabulary's padded size; 0: as it is
   Memo<LayersKey, KnownLayers> layers_;
-  ShortMemo<LayoutChoice, LayoutStages> stages_ = ShortMemo<LayoutChoice, LayoutStages>(1);
+  LastMemo<LayoutChoice, LayoutStages> stages_;
   absl::optional<LayoutModel> model_;
   LayoutState* state_ = nullptr;
   LayoutChunks* chunks_ = nullptr;

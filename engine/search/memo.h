@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/types/optional.h"
 
 namespace sextant {
 
@@ -69,6 +70,28 @@ class ShortMemo {
   size_t most_ = std::numeric_limits<size_t>::max();
   absl::InlinedVector<std::unique_ptr<Entry>, 1> entries_;
   size_t last_ = 0;  // index of the entry that was asked for last
+};
+
+// The value of the key that was asked for last, in place.
+template <typename Key, typename Value>
+class LastMemo {
+ public:
+  template <typename Make>
+  Value& At(const Key& key, Make make) {
+    if (!entry_.has_value() || !(entry_->key == key)) {
+      entry_.reset();
+      entry_.emplace(key, make());
+    }
+    return entry_->value;
+  }
+
+ private:
+  struct Entry {
+    Key key;
+    Value value;
+  };
+
+  absl::optional<Entry> entry_;
 };
 
 }  // namespace sextant
