@@ -292,59 +292,73 @@ constexpr Setting kAxolotlSettings[] = {
                "peft_trainable_token_indices|relora|model_config|model_kwargs|"
                "model_quantization_config|lora_dropout|selective_checkpointing|use_pose|"
                "scaling_softmax|resize_token_embeddings_to_32x|vllm|gptq|"
-               "expert_parallel_token_capacity|use_eaft|is_multimodal|image_size|fp32_norms|"
-               "deepcompile|ddp_bucket_cap_mb|pad_to_multiple_of|auto_find_batch_size|"
-               "experts_implementation|model_quantization_config_kwargs|use_onebitllms|"
-               "nonexpert_quantization"),
+               "expert_parallel_token_capacity|use_eaft|image_size|fp32_norms|deepcompile|"
+               "ddp_bucket_cap_mb|pad_to_multiple_of|auto_find_batch_size|experts_implementation|"
+               "model_quantization_config_kwargs|use_onebitllms|nonexpert_quantization|"
+               "fsdp_config.min_num_params"),
     LowersIfOn("unfrozen_parameters|lisa_n_layers|spectrum_top_fraction|peft_layers_to_transform|"
                "layer_offloading|tiled_mlp|torch_compile|chunked_cross_entropy|"
                "flash_attn_cross_entropy|flash_attn_fuse_mlp|liger_rms_norm|liger_layer_norm|"
                "liger_glu_activation|liger_swiglu|lora_mlp_kernel|lora_qkv_kernel|lora_o_kernel|"
                "lora_embedding_kernel|fp8_enable_fsdp_float8_all_gather|use_scattermoe|"
-               "use_sonicmoe|freeze_mm_modules|shrink_embeddings|expert_backend|"
-               "device_map|peft_autocast_adapter_dtype"),
+               "use_sonicmoe|freeze_mm_modules|shrink_embeddings|expert_backend|device_map|"
+               "peft_autocast_adapter_dtype"),
     // Model loading, data, schedules, checkpoints and logs.
     Passes("base_model_config|cls_model_config|tokenizer_|processor_|trust_remote_code|"
-           "experimental_skip_move_to_device|use_kernels|output_dir|hub_|save_|saves_per_epoch|"
-           "lora_model_dir|lora_alpha|lora_alpha_pattern|lora_fan_in_fan_out|lora_on_cpu|"
-           "peft_use_rslora|peft_init_lora_weights|peft_ensure_weight_tying|peft_layers_pattern|"
-           "peft.loftq_config.|qlora_sharded_model_loading|bnb_config_kwargs.|loraplus_|merge_|"
-           "relora_|jagged_restart_|model_type|model_revision|type_of_model|revision_of_model|"
+           "experimental_skip_move_to_device|use_kernels|output_dir|hub_|save_|"
+           "saves_per_epoch|lora_model_dir|lora_alpha|lora_alpha_pattern|lora_fan_in_fan_out|"
+           "lora_on_cpu|peft_use_rslora|peft_init_lora_weights|peft_ensure_weight_tying|"
+           "peft_layers_pattern|peft.|qlora_sharded_model_loading|bnb_config_kwargs.|"
+           "loraplus_|merge_|relora_|jagged_restart_|model_type|model_revision|"
            "mean_resizing_embeddings|embeddings_skip_upcast|reinit_weights|strict|seed|"
-           "resume_from_checkpoint|auto_resume_from_checkpoints|dynamic_checkpoint.|quantization."),
-    Passes(
-        "eval_|evals_per_epoch|evaluation_strategy|train_on_inputs|group_by_length|learning_rate|"
-        "embedding_lr|embedding_lr_scale|weight_decay|optim_args|optim_target_modules|"
-        "torchdistx_path|lr_|cosine_|adam_|dion_|qgalore_|max_grad_norm|warmup_|logging_steps|"
-        "early_stopping_patience|load_best_model_at_end|neftune_noise_alpha|"
-        "noisy_embedding_alpha|profiler_|include_tokens_per_second|include_tkps|grokfast_"),
-    Passes("wandb_|use_wandb|mlflow_|use_mlflow|hf_mlflow_log_artifacts|comet_|use_comet|trackio_|"
-           "use_trackio|otel_|use_otel_metrics|use_tensorboard|swanlab_|use_swanlab|gradio_|ray_|"
-           "use_ray|resources_per_worker.|lm_eval_|lisa_step_interval|lisa_layers_attribute"),
+           "resume_from_checkpoint|auto_resume_from_checkpoints|dynamic_checkpoint.|"
+           "quantization."),
+    Passes("eval_|evals_per_epoch|evaluation_strategy|train_on_inputs|group_by_length|"
+           "learning_rate|embedding_lr|embedding_lr_scale|weight_decay|optim_args|"
+           "optim_target_modules|torchdistx_path|lr_|cosine_|adam_|dion_|qgalore_|"
+           "max_grad_norm|warmup_|logging_steps|early_stopping_patience|"
+           "load_best_model_at_end|neftune_noise_alpha|noisy_embedding_alpha|profiler_|"
+           "include_tokens_per_second|include_tkps|grokfast_"),
+    Passes("wandb_|use_wandb|mlflow_|use_mlflow|hf_mlflow_log_artifacts|comet_|use_comet|"
+           "trackio_|use_trackio|otel_|use_otel_metrics|use_tensorboard|swanlab_|use_swanlab|"
+           "gradio_|ray_|use_ray|resources_per_worker.|lm_eval_|lisa_step_interval|"
+           "lisa_layers_attribute"),
     Passes("dataset_|datasets|test_datasets|pretraining_dataset|shuffle_|skip_prepare_dataset|"
            "num_dataset_shards_to_save|dataloader_|accelerator_config.|remove_unused_columns|"
            "push_dataset_to_hub|hf_use_auth_token|val_set_size|streaming|streaming_|"
-           "special_tokens.|tokens|added_tokens_overrides.|chat_template|chat_template_|eot_tokens|"
-           "default_system_message|fix_untrained_tokens|role_boundaries|"
+           "special_tokens.|tokens|added_tokens_overrides.|chat_template|chat_template_|"
+           "eot_tokens|default_system_message|fix_untrained_tokens|role_boundaries|"
            "curriculum_sampling|multipack_real_batches|batch_flattening|pose_|pretrain_|"
            "pretraining_sample_concatenation|excess_length_strategy|min_sample_len|"
            "max_prompt_len|sample_packing|sample_packing_|pad_to_sequence_len|image_resize_"),
-    Passes("device|world_size|local_rank|ddp|ddp_|do_causal_lm_eval|do_bench_eval|bench_|"
+    Passes("device|world_size|local_rank|ddp|ddp_timeout|ddp_broadcast_buffers|"
+           "ddp_find_unused_parameters|do_causal_lm_eval|do_bench_eval|bench_|"
            "metric_for_best_model|greater_is_better|loss_watchdog_|gc_steps|gc_collect_steps|"
            "torch_empty_cache_steps|tf32|gradient_checkpointing_kwargs.|torch_compile_|"
-           "flex_attn_compile_kwargs.|flash_optimum|gemma4_hybrid_attn_impl|large_head_attention|"
-           "flash_attn_d512|sdpa_varlen|fused_attn_kernel|quantize_moe_experts|"
-           "scaling_softmax_factor|scaling_softmax_bias|chunked_cross_entropy_num_chunks|eaft_|"
-           "tiled_mlp_|llama4_linearized_experts|heads_k_stride|ring_attn_func|"
-           "fsdp_version|fsdp_final_state_dict_type|fp32_norm_classes|fsdp_config."),
-    Passes(
-        "orpo_alpha|simpo_gamma|cpo_alpha|kto_|rl_beta|rpo_alpha|dpo_|center_rewards_coefficient|"
-        "precompute_ref_log_probs|kd_|max_memory.|gpu_memory_limit|low_cpu_mem_usage|is_|"
-        "preprocess_iterable|total_num_tokens|total_supervised_tokens|axolotl_config_path|"
-        "generate_samples|num_generation_samples|generation_|liger_rope|liger_rms_norm_gated|"
-        "liger_use_token_scaling|expert_parallel_|spectrum_model_name|moe_|dsv4_|use_dsv4_kernels|"
-        "use_glm_dsa_kernels|gemma4_|nvfp4_|max_packed_sequence_len|rope_scaling|s2_attention|"
-        "flash_attn_rms_norm|recipe.|save_compressed"),
+           "flex_attn_compile_kwargs.|flash_optimum|gemma4_hybrid_attn_impl|"
+           "large_head_attention|flash_attn_d512|sdpa_varlen|fused_attn_kernel|"
+           "quantize_moe_experts|scaling_softmax_factor|scaling_softmax_bias|"
+           "chunked_cross_entropy_num_chunks|eaft_|tiled_mlp_|llama4_linearized_experts|"
+           "heads_k_stride|ring_attn_func|fsdp_version|fsdp_final_state_dict_type|"
+           "fp32_norm_classes|fsdp_config.fsdp_version|fsdp_config.sync_module_states|"
+           "fsdp_config.cpu_ram_efficient_loading|fsdp_config.cpu_offload_pin_memory|"
+           "fsdp_config.use_orig_params|fsdp_config.state_dict_type|"
+           "fsdp_config.final_state_dict_type|fsdp_config.auto_wrap_policy|"
+           "fsdp_config.transformer_layer_cls_to_wrap|fsdp_config.mixed_precision_policy|"
+           "fsdp_config.limit_all_gathers|fsdp_config.backward_prefetch|"
+           "fsdp_config.forward_prefetch"),
+    Passes("orpo_alpha|simpo_gamma|cpo_alpha|kto_|rl_beta|rpo_alpha|dpo_|"
+           "center_rewards_coefficient|precompute_ref_log_probs|kd_alpha|kd_beta|kd_ce_alpha|"
+           "kd_temperature|kd_temperature_min|kd_normalize_topk|kd_online_|max_memory.|"
+           "gpu_memory_limit|low_cpu_mem_usage|is_preprocess|is_falcon_derived_model|"
+           "is_llama_derived_model|is_mistral_derived_model|is_qwen_derived_model|"
+           "preprocess_iterable|total_num_tokens|total_supervised_tokens|axolotl_config_path|"
+           "generate_samples|num_generation_samples|generation_|liger_rope|"
+           "liger_rms_norm_gated|liger_use_token_scaling|expert_parallel_backend|"
+           "expert_parallel_num_nvl_bytes|expert_parallel_num_rdma_bytes|"
+           "expert_parallel_fallback_on_unsupported|spectrum_model_name|moe_|dsv4_|"
+           "use_dsv4_kernels|use_glm_dsa_kernels|gemma4_|nvfp4_|max_packed_sequence_len|"
+           "rope_scaling|s2_attention|flash_attn_rms_norm"),
 };
 
 }  // namespace
