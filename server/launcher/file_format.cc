@@ -2,58 +2,40 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
-#include "server/launcher/command_line.h"
-#include "server/launcher/hugging_face.h"
+#include "server/launcher/kubernetes.h"
+#include "server/launcher/launch_line.h"
 #include "server/launcher/launcher.h"
-#include "server/launcher/nemo.h"
+#include "server/launcher/mlperf.h"
 
 namespace sextant::server {
 namespace {
 
-bool HasSettings(const LaunchText& text) {
-  return text.language == Language::kJson || text.language == Language::kYaml;
-}
-
-// The server reads it, and refuses what it does not know.
-absl::StatusOr<LauncherRead> ReadModelConfig(const LaunchText& text, bool with_model) {
-  LauncherRead out;
-  if (with_model) out.request.mutable_model()->set_hugging_face_config(text.text);
-  return out;
-}
-
-// A command that starts a script, or the arguments of one alone.
-bool IsCommand(const LaunchText& text) {
-  if (text.language != Language::kShell) return false;
-  const auto words = WordsOfCommand(text.text);
-  if (!words.has_value()) return false;
-  const std::optional<LaunchCommand> command = CommandOf(*words);
-  if (!command.has_value()) return false;
-  std::vector<std::string> positional;
-  return !command->launcher.empty() || IsTrainer(ArgumentsOf(command->arguments, &positional));
-}
-
 // Rows whose files no other row takes for its own come first.
 constexpr FileFormat kFormats[] = {
-    {.name = "torchtitan configuration in Python",
-     .recognises = IsTorchtitanPython,
-     .read = ReadTorchtitanPython,
-     .settings = TorchtitanSettings},
-    {.name = "Megatron-Bridge configuration",
-     .recognises = IsMegatronBridge,
-     .read = ReadMegatronBridge,
-     .settings = MegatronSettings},
-    {.name = "NeMo 2 recipe",
-     .recognises = IsNemo2,
-     .read = ReadNemo2,
-     .settings = MegatronSettings},
-    {.name = "NeMo 1 configuration",
-     .recognises = IsNemo1,
-     .read = ReadNemo1,
-     .settings = MegatronSettings},
-    {.name = "MaxText configuration",
-     .recognises = IsMaxtext,
-     .read = ReadMaxtext,
-     .settings = MaxtextSettings},
+    {.name = "MLPerf configuration",
+     .recognises =
+         [](const LaunchText& text) {
+           return text.language == Language::kShell && IsMlperf(text.text);
+         },
+     .read = [](const LaunchText& text,
+                bool with_model) { return ReadMlperf(text.text, with_model); },
+     .settings = MlperfSettings},
+    {.name = "job script",
+     .recognises =
+         [](const LaunchText& text) {
+           return text.language == Language::kShell && IsJobScript(text.text);
+         },
+     .read = [](const LaunchText& text,
+                bool with_model) { return ReadJobScript(text.text, with_model); },
+     .settings = SlurmSettings},
+    {.name = "Kubernetes manifest",
+     .recognises =
+         [](const LaunchText& text) {
+           return text.HasAll({"apiVersion", "kind"});
+         },
+     .read = [](const LaunchText& text,
+                bool with_model) { return ReadKubernetes(text.documents, with_model); },
+     .settings = KubernetesSettings},
     {.name = "torchtitan configuration",
      .recognises =
          [](const LaunchText& text) {
@@ -63,41 +45,6 @@ constexpr FileFormat kFormats[] = {
      .read = [](const LaunchText& text,
                 bool with_model) { return ReadTorchtitan(text.text, with_model); },
      .settings = TorchtitanSettings},
-    {.name = "model's config.json",
-     .recognises =
-         [](const LaunchText& text) {
-           return text.language == Language::kJson &&
-                  text.HasAny({"architectures", "model_type"}) &&
-                  !text.HasAny({"per_device_train_batch_size", "zero_optimization"});
-         },
-     .read = ReadModelConfig},
-    {.name = "configuration of accelerate",
-     .recognises =
-         [](const LaunchText& text) {
-           return HasSettings(text) && text.HasAny({"distributed_type", "compute_environment"});
-         },
-     .read = [](const LaunchText& text, bool) { return ReadAccelerate(text.documents.front()); },
-     .settings = AccelerateSettings},
-    {.name = "configuration of a trainer of preferences",
-     .recognises =
-         [](const LaunchText& text) {
-           return HasSettings(text) && IsPreferenceTrainer(text.documents.front());
-         },
-     .instead = kPreferenceTrainer},
-    {.name = "file of Hugging Face's TrainingArguments",
-     .recognises =
-         [](const LaunchText& text) {
-           return HasSettings(text) && IsTrainer(text.documents.front());
-         },
-     .read = [](const LaunchText& text,
-                bool with_model) { return ReadTrainer(text.documents.front(), with_model); },
-     .settings = TrainerSettings},
-    {.name = "configuration of FSDP",
-     .recognises =
-         [](const LaunchText& text) {
-           return HasSettings(text) && IsFsdpFile(text.documents.front());
-         },
-     .read = [](const LaunchText& text, bool) { return ReadFsdpFile(text.documents.front()); }},
     {.name = "DeepSpeed configuration",
      .recognises =
          [](const LaunchText& text) {
@@ -107,11 +54,6 @@ constexpr FileFormat kFormats[] = {
          },
      .read = [](const LaunchText& text, bool) { return ReadDeepspeed(text.text); },
      .settings = DeepspeedSettings},
-    {.name = "command that starts a training script",
-     .recognises = IsCommand,
-     .read = [](const LaunchText& text,
-                bool with_model) { return ReadCommand(*WordsOfCommand(text.text), with_model); },
-     .settings = TrainerSettings},
     {.name = "list of Megatron-LM arguments",
      .recognises =
          [](const LaunchText& text) {

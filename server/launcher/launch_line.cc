@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -239,20 +240,12 @@ LaunchLine FindLaunchLine(const std::vector<ShellCommand>& commands,
   return out;
 }
 
-bool StartsTraining(const std::string& text) {
-  constexpr const char* kSigns[] = {"#SBATCH",
-                                    "srun ",
-                                    "torchrun",
-                                    "deepspeed ",
-                                    "accelerate launch",
-                                    "torch.distributed.",
-                                    ".py ",
-                                    "mpirun ",
-                                    "mpiexec ",
-                                    "llamafactory-cli ",
-                                    "swift ",
-                                    "axolotl ",
-                                    "python "};
+bool IsJobScript(const std::string& text) {
+  if (absl::StartsWith(absl::StripAsciiWhitespace(text), "-")) return false;
+  constexpr const char* kSigns[] = {
+      "#SBATCH",           "srun ",  "torchrun", "deepspeed ", "mpirun ",
+      "mpiexec ",          "swift ", "axolotl ", "python",     "accelerate launch",
+      "llamafactory-cli ", "trl ",   "tune run", ".py "};
   return absl::c_any_of(kSigns, [&](const char* sign) { return absl::StrContains(text, sign); });
 }
 

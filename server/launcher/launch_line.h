@@ -42,8 +42,8 @@ absl::StatusOr<LauncherRead> ReadLaunchLine(const LaunchLine& line, JobDevices d
 // Reads a shell script: what Slurm is asked for, and the line that starts the training.
 absl::StatusOr<LauncherRead> ReadJobScript(const std::string& text, bool with_model);
 
-// True of a text that names one of the launchers, or asks Slurm for something.
-bool StartsTraining(const std::string& text);
+// True of a script: not of arguments alone, "--num-layers 32 ...", which end no line.
+bool IsJobScript(const std::string& text);
 
 }  // namespace sextant::server
 

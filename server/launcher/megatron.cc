@@ -39,6 +39,42 @@ void WriteContextKind(const Setting& setting, Writing& writing) {
   if (writing.sizes.context > 1) WriteFields({&setting, 1}, writing.run.request, writing.list);
 }
 
+// Until 2020 it was called --model-parallel-size. Source: NVIDIA/Megatron-LM v1.1 and v2.0,
+// megatron/arguments.py.
+void ReadTensorSize(const Setting& setting, Reading& reading) {
+  const char* const name = reading.file.Has(setting.name) ? setting.name : "--model-parallel-size";
+  const std::optional<int64_t> size = reading.file.Count(name);
+  if (size.has_value()) reading.Set(setting.field, absl::StrCat(*size));
+}
+
+// Megatron-DeepSpeed is Megatron-LM on DeepSpeed's engine, which divides and holds the state.
+// Source: bigscience-workshop/Megatron-DeepSpeed megatron/arguments.py.
+bool IsOnDeepspeed(const SettingFile& file) {
+  return file.Has("--deepspeed") || file.Has("--deepspeed_config") ||
+         file.Has("--deepspeed-config") || file.Has("--zero-stage");
+}
+
+void ReadFrameworkKind(const Setting& setting, Reading& reading) {
+  SettingFile& file = reading.file;
+  reading.Set(setting.field, IsOnDeepspeed(file) ? "deepspeed" : setting.absent);
+  for (const char* const name : {"--deepspeed_config", "--deepspeed-config"}) {
+    if (file.Has(name)) reading.out.wants.push_back(*file.Text(name));
+  }
+}
+
+void ReadDeepspeedStage(const Setting& setting, Reading& reading) {
+  constexpr char kStage[] = "--zero-stage";
+  SettingFile& file = reading.file;
+  if (file.Has("--cpu-optimizer")) {
+    reading.layout().mutable_sharding()->set_offload_optimizer(true);
+  }
+  const std::optional<int64_t> stage = file.Count(kStage, 0);
+  if (!stage.has_value()) return;  // the configuration says it
+  if (*stage > 3) return file.Refuse(kStage, "write 0, 1, 2 or 3");
+  constexpr const char* kStages[] = {"none", "optimizer", "gradients", "parameters"};
+  reading.Set(setting.field, kStages[*stage]);
+}
+
 void ReadDeferred(const Setting& setting, Reading& reading) {
   if (!reading.file.Has(setting.name)) return;
   const int64_t limit = reading.file.Count("--wgrad-deferral-limit").value_or(0);
@@ -53,6 +89,7 @@ void WriteDeferred(const Setting& setting, Writing& writing) {
 
 void ReadSharding(const Setting& setting, Reading& reading) {
   SettingFile& file = reading.file;
+  if (IsOnDeepspeed(file)) return ReadDeepspeedStage(setting, reading);
   std::string stage = file.Has(setting.name) ? "optimizer" : "none";
   if (file.Has("--use-megatron-fsdp")) {
     stage = file.Choose("--data-parallel-sharding-strategy",
@@ -95,6 +132,9 @@ void WriteSharding(const Setting& setting, Writing& writing) {
 
 // Megatron-LM pads the vocabulary to a multiple of this on each tensor parallel rank.
 void ReadVocabulary(const Setting& setting, Reading& reading) {
+  if (const auto padded = reading.file.Count("--pad-vocab-size-to")) {
+    return reading.request().mutable_model()->mutable_changes()->set_vocabulary_multiple(*padded);
+  }
   const std::optional<int64_t> multiple = reading.file.Count(setting.name);
   if (!multiple.has_value()) return;
   const int64_t tensor = reading.layout().parallel().tensor_parallel_size();
@@ -166,7 +206,10 @@ void WriteGroupedExperts(const Setting& setting, Writing& writing) {
 constexpr Setting kMegatronSettings[] = {
     Other("--num-layers").By(ReadModel, WriteModel),
     // The layout.
-    Whole("--tensor-model-parallel-size", "layout.parallel.tensor_parallel_size").Unset("1"),
+    Whole("--tensor-model-parallel-size", "layout.parallel.tensor_parallel_size")
+        .Unset("1")
+        .Read(ReadTensorSize),
+    Other("--model-parallel-size"),
     Switch("--sequence-parallel", "layout.sequence_parallel")
         .By(ReadSequenceParallel, WriteSequenceParallel),
     Whole("--context-parallel-size", "layout.context_parallel_size").Unset("1"),
@@ -179,6 +222,7 @@ constexpr Setting kMegatronSettings[] = {
     Other("--num-layers-per-virtual-pipeline-stage"),
     Other("--decoder-first-pipeline-num-layers"),
     Other("--decoder-last-pipeline-num-layers"),
+    Other("--pp-partition-method"),
     Present("--account-for-embedding-in-pipeline-split"),
     Present("--account-for-loss-in-pipeline-split"),
     Other("--pipeline-model-parallel-layout").For("layout.parallel.layers_per_chunk").Joined(),
@@ -197,10 +241,16 @@ constexpr Setting kMegatronSettings[] = {
     Other("--ckpt-format"),
     Present("--optimizer-cpu-offload").For("layout.sharding.offload_optimizer").Joined(),
     Other("--optimizer-offload-fraction"),
+    Present("--deepspeed"),
+    Other("--deepspeed_config"),
+    Other("--deepspeed-config"),
+    Other("--zero-stage"),
+    Present("--cpu-optimizer"),
     Takes("layout.sharding.reshard_after_forward", "true"),
     Takes("layout.schedule", "one-forward-one-backward"),
     Whole("--make-vocab-size-divisible-by", "model.changes.vocabulary_multiple")
         .By(ReadVocabulary, WriteVocabulary),
+    Other("--pad-vocab-size-to"),
     // Training.
     Whole("--seq-length", "training.sequence_length").Required(),
     Other("--train-samples").By(ReadSamples, WriteSamples),
@@ -236,6 +286,7 @@ constexpr Setting kMegatronSettings[] = {
     Other("--activations-checkpoint-method"),
     Other("--activations-checkpoint-num-layers"),
     Present("--checkpoint-activations"),
+    Other("--checkpoint-num-layers"),
     Takes("layout.kernels.recompute_activation_function"),
     Takes("layout.kernels.recompute_norm_outputs"),
     Takes("layout.kernels.recompute_latent_up_projections"),
@@ -256,11 +307,26 @@ constexpr Setting kMegatronSettings[] = {
     Switch("--deterministic-mode", "layout.framework.deterministic").Absent("false"),
     Choice("--cuda-graph-impl", "layout.framework.captured_graphs", "local=true|~none=false|*=true")
         .Absent("false"),
-    Takes("layout.framework.kind", "megatron-lm|megatron-bridge").Absent("megatron-lm"),
+    Takes("layout.framework.kind", "megatron-lm|megatron-bridge")
+        .Absent("megatron-lm")
+        .Read(ReadFrameworkKind),
+    // How gradients are summed, and how DeepSpeed recomputes what --checkpoint-activations says.
+    Passes("--DDP-impl"),
+    Passes("--distributed-backend"),
+    Passes("--deepspeed-activation-checkpointing"),
+    Passes("--sync-tp-duplicated-parameters"),
     // Ignored ones that may lower memory.
     Lowers("--recompute-", "training.recompute"),
     Lowers("--moe-layer-recompute", "training.recompute"),
     Lowers("--distribute-saved-activations"),
+    Lowers("--distribute-checkpointed-activations"),
+    Lowers("--partition-activations"),
+    Lowers("--fp16-lm-cross-entropy", "layout.kernels.loss"),
+    Lowers("--checkpoint-in-cpu"),
+    Lowers("--scattered-embeddings"),
+    Lowers("--split-transformers"),
+    Lowers("--memory-centric-tiled-linear"),
+    Lowers("--remote-device", "layout.sharding.offload_parameters"),
     Lowers("--cpu-offloading"),
     Lowers("--fine-grained-activation-offloading"),
     Lowers("--activation-func-fp8-input-store"),

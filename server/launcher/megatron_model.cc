@@ -20,6 +20,8 @@ constexpr Setting kModelSettings[] = {
     Other("--hidden-size"),
     Other("--ffn-hidden-size"),
     Present("--swiglu"),
+    Other("--glu-activation"),
+    Present("--embed-layernorm"),
     Present("--disable-bias-linear"),
     Present("--add-qkv-bias"),
     Other("--position-embedding-type"),
@@ -72,12 +74,14 @@ constexpr Setting kRouterSettings[] = {
 
 // Rows of a learned table of positions.
 int64_t ReadPositions(SettingFile& file) {
-  const std::string type = file.Choose(
-      "--position-embedding-type", "learned_absolute|rope|none|~mrope|~yarn", "learned_absolute");
+  const std::string type = file.Choose("--position-embedding-type",
+                                       "learned_absolute|rope|none|~mrope|~yarn|"
+                                       "~absolute=learned_absolute|~rotary=rope|~alibi=none",
+                                       "learned_absolute");
   const std::optional<int64_t> rows = file.Count("--max-position-embeddings");
   if (type != "learned_absolute") return 0;
-  if (!rows.has_value()) file.Refuse("--max-position-embeddings", "learned positions take it");
-  return rows.value_or(0);
+  // The least that Megatron-LM takes is the sequence (validate_args()).
+  return rows.has_value() ? *rows : file.Count("--seq-length").value_or(0);
 }
 
 void ReadLatents(SettingFile& file, v1::Attention& out) {
@@ -127,7 +131,7 @@ int64_t UsualWidth(int64_t hidden_size, bool gated) {
 }
 
 v1::FeedForward ReadFeedForward(int64_t hidden_size, SettingFile& file) {
-  const bool gated = file.Has("--swiglu");
+  const bool gated = file.Has("--swiglu") || file.Has("--glu-activation");
   const bool bias = !file.Has("--disable-bias-linear");
   v1::FeedForward out;
   out.set_kind(gated ? v1::FeedForward::KIND_GATED : v1::FeedForward::KIND_PLAIN);
@@ -281,11 +285,17 @@ void ReadModel(const Setting& setting, Reading& reading) {
   out.set_hidden_size(*hidden_size);
   ReadFields(kNormSettings, file, out);
   ReadFields(kVocabularySettings, file, out);
+  // Megatron-DeepSpeed's, of the padded table.
+  const std::optional<int64_t> padded = file.Count("--pad-vocab-size-to");
+  if (out.embedding().vocabulary_size() == 0) {
+    out.mutable_embedding()->set_vocabulary_size(padded.value_or(0));
+  }
   if (out.embedding().vocabulary_size() == 0) {
     file.Refuse("--vocab-size", "the tokenizer's is not among the arguments: add it");
   }
   ReadLayers(ReadLayerPattern(*layers, file), *hidden_size, file, out);
   out.mutable_decoder()->set_learned_position_count(ReadPositions(file));
+  if (file.Has("--embed-layernorm")) out.mutable_decoder()->set_embedding_norm(true);
   if (out.has_multi_token_prediction()) {
     out.mutable_multi_token_prediction()->set_layer_kind(
         out.decoder().layers().rbegin()->layer_kind());

@@ -23,6 +23,7 @@ constexpr char kLastStageArgument[] = "--decoder-last-pipeline-num-layers";
 constexpr char kLayout[] = "--pipeline-model-parallel-layout";
 constexpr char kEmbedding[] = "--account-for-embedding-in-pipeline-split";
 constexpr char kLoss[] = "--account-for-loss-in-pipeline-split";
+constexpr char kPartition[] = "--pp-partition-method";  // Megatron-DeepSpeed's
 
 // Layers of the longest pattern that is read; the API allows fewer chunks.
 constexpr size_t kMaxPipelineLayers = size_t{1} << 16;
@@ -213,6 +214,29 @@ int64_t ReadChunkCount(const Uneven& uneven, std::optional<int64_t> layers, int6
   return 1;
 }
 
+// True where the embedding and the head each count as a layer of their stage, as Megatron-DeepSpeed
+// divides 'type:transformer|embedding'. Without an argument it is so where the layers alone don't
+// divide, which Megatron-LM refuses to run.
+//
+// Source: GPTModelPipe of bigscience-workshop/Megatron-DeepSpeed megatron/model/gpt_model.py, whose
+// first and last parts are embeddings; PipelineModule._partition_layers() of DeepSpeed.
+bool CountsEnds(int64_t stages, int64_t layers, Reading& reading) {
+  SettingFile& file = reading.file;
+  const bool divides = stages > 1 && (layers + 2) % stages == 0;
+  if (file.Has(kPartition)) {
+    const std::string method = file.Text(kPartition).value_or("");
+    const bool ends = absl::StrContains(method, "transformer|embedding");
+    if (ends ? divides : absl::StrContains(method, "type:transformer")) return ends;
+    file.Ignore(kPartition);
+    return false;
+  }
+  if (stages <= 1 || layers % stages == 0 || !divides) return false;
+  reading.out.open.push_back(absl::StrCat(kPartition, ": ", stages, " stages don't divide ", layers,
+                                          " layers, so that the embedding and the head are taken "
+                                          "for a layer each"));
+  return true;
+}
+
 // True where more stages than one have another number of layers than the second.
 bool HasFirstAndLastAlone(const std::vector<int64_t>& chunks) {
   return chunks.size() < 3 || std::all_of(chunks.begin() + 1, chunks.end() - 1,
@@ -245,12 +269,17 @@ void ReadPipeline(const Setting& setting, Reading& reading) {
   ReadFields({&setting, 1}, file, reading.request());
   const int64_t stages = std::clamp<int64_t>(out.pipeline_parallel_size(), 1, kMaxPipelineLayers);
   if (file.Has(kLayout)) return ReadLayout(stages, file, out);
-  const Uneven uneven = {.first = file.Count(kFirstStageArgument),
-                         .last = file.Count(kLastStageArgument),
-                         .embedding = file.Has(kEmbedding) ? 1 : 0,
-                         .loss = file.Has(kLoss) ? 1 : 0};
+  Uneven uneven = {.first = file.Count(kFirstStageArgument),
+                   .last = file.Count(kLastStageArgument),
+                   .embedding = file.Has(kEmbedding) ? 1 : 0,
+                   .loss = file.Has(kLoss) ? 1 : 0};
   std::optional<int64_t> layers = file.Count("--num-layers");
   if (layers.value_or(0) > static_cast<int64_t>(kMaxPipelineLayers)) layers = std::nullopt;
+  const bool open = uneven.is_even() && !file.Has(kVirtual) && !file.Has(kLayersPerVirtual);
+  if (open && layers.has_value() && CountsEnds(stages, *layers, reading)) {
+    uneven.embedding = 1;
+    uneven.loss = 1;
+  }
   const bool needs = !uneven.is_even() || file.Has(kLayersPerVirtual);
   if (needs && !layers.has_value()) {
     return file.Refuse("--num-layers", "stages that are not all alike take it");

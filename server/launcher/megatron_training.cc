@@ -200,8 +200,10 @@ void ReadRecompute(const Setting& setting, Reading& reading) {
         absl::StrCat(setting.name, " full --recompute-method ", method.empty() ? "none" : method));
   }
   training.set_recompute(v1::RECOMPUTE_POLICY_FULL);
-  const std::optional<int64_t> layers = file.Count(
-      old_method.empty() ? "--recompute-num-layers" : "--activations-checkpoint-num-layers");
+  const std::optional<int64_t> layers =
+      file.Count(old_name             ? "--checkpoint-num-layers"
+                 : old_method.empty() ? "--recompute-num-layers"
+                                      : "--activations-checkpoint-num-layers");
   if (layers.value_or(1) <= 1) return;
   reading.layout().mutable_kernels()->set_recomputed_layers_per_block(*layers);
 }
