@@ -64,6 +64,7 @@ struct CommandLine {
   bool names_server = false;               // by --address or SEXTANT_ADDRESS
   bool local = false;                      // starts a server of its own
   bool may_start_server = true;            // false: a hook's command, which waits for none
+  bool imports_files = false;              // the server reads some before the command asks it
   bool asks_server = true;                 // false: the command can do without one
   bool quiet = false;                      // says nothing of a server that was started for it
   std::set<std::string> words;             // all of it, of which some name commands

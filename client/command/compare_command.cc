@@ -104,7 +104,7 @@ grpc::Status Override(const Axis& axis, const std::string& value, const Streams&
     }
     one.fields.add_paths(axis.flag->field);
   }
-  return BuildPlanRequest(one, streams, request);
+  return BuildPlanRequest(one, ServerAddress(), streams, request);
 }
 
 grpc::Status CheckAxes(const std::vector<Axis>& axes) {
@@ -144,12 +144,12 @@ grpc::Status AddRuns(const std::vector<Axis>& axes, const v1::PlanRunRequest& ru
   return grpc::Status::OK;
 }
 
-grpc::Status BuildBatch(const CompareFlags& flags, const Streams& streams,
+grpc::Status BuildBatch(const CompareFlags& flags, const CommandLine& line, const Streams& streams,
                         v1::BatchPlanRunsRequest* batch, Comparison* comparison) {
   grpc::Status status = CheckAxes(flags.axes);
   if (!status.ok()) return status;
   v1::PlanRunRequest run;
-  status = BuildPlanRequest(flags.plan, streams, &run);
+  status = BuildPlanRequest(flags.plan, line.server, streams, &run);
   if (!status.ok()) return status;
   ClearOptionsOfOne(flags.plan.fields, run.mutable_options());
   StartNow(streams.now(), &run);
@@ -167,7 +167,7 @@ int RunCompare(const CompareFlags& flags, const CommandLine& line, const Streams
   v1::BatchPlanRunsRequest request;
   Comparison comparison;
   v1::BatchPlanRunsResponse response;
-  grpc::Status status = BuildBatch(flags, streams, &request, &comparison);
+  grpc::Status status = BuildBatch(flags, line, streams, &request, &comparison);
   if (status.ok()) status = AskForPlans(line.server, &request, &response);
   if (status.ok() && response.runs_size() != request.runs_size()) {
     status = Incomplete("plan for each run");
@@ -180,7 +180,7 @@ int RunCompare(const CompareFlags& flags, const CommandLine& line, const Streams
 
 void AddCompareFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<CompareFlags>();
-  AddRunSources(&flags->plan, command);
+  AddRunSources(&flags->plan, line, command);
   AddTexts(
       "--each", "plan with each of these: FLAG=VALUE,VALUE...; repeatable",
       [flags](const std::string& text) { return ReadAxis(text, &flags->axes); }, command);

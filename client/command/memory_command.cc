@@ -55,7 +55,6 @@ constexpr char kMemoryHelp[] =
 struct MemoryFlags {
   PlanRequestFlags plan;
   std::string svg_file;  // "" for none
-  bool verbose = false;  // all sections
 };
 
 // The API's limit on these sizes: no product below overflows. Larger sizes are left for the server
@@ -140,7 +139,7 @@ grpc::Status Ask(const MemoryFlags& flags, const CommandLine& line, const Stream
 
 int RunMemory(const MemoryFlags& flags, const CommandLine& line, const Streams& streams) {
   v1::PlanRunRequest request;
-  grpc::Status status = BuildPlanRequest(flags.plan, streams, &request);
+  grpc::Status status = BuildPlanRequest(flags.plan, line.server, streams, &request);
   v1::PlanRunResponse response;
   std::vector<std::string> filled_in;
   if (status.ok()) {
@@ -161,7 +160,7 @@ int RunMemory(const MemoryFlags& flags, const CommandLine& line, const Streams& 
         WriteText(flags.svg_file, RenderSvg({MemoryPlot(response.plan())}));
     if (!written.ok()) return FailToWrite(written, line, streams);
   }
-  const bool whole = flags.verbose || request.options().include_ledger();
+  const bool whole = flags.plan.verbose || request.options().include_ledger();
   const auto text = [&] {
     return whole ? MemoryText(request, response, filled_in)
                  : BriefMemory(request, response.plan(), filled_in, BriefWidth(streams));
@@ -174,9 +173,9 @@ int RunMemory(const MemoryFlags& flags, const CommandLine& line, const Streams& 
 
 void AddMemoryFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<MemoryFlags>();
-  AddRunSources(&flags->plan, command);
+  AddRunSources(&flags->plan, line, command);
   AddRunFlags(&flags->plan, command);
-  command->add_flag("-v,--verbose", flags->verbose, "all stages, changes and assumptions");
+  command->add_flag("-v,--verbose", flags->plan.verbose, "all stages, changes and assumptions");
   AddFile("--svg", &flags->svg_file, "draw the stages as bars into this file", command);
   OnceRead(command, line, flags, RunMemory, {.seconds = kManyRunsSeconds});
 }

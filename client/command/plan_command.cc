@@ -119,7 +119,6 @@ struct PlanCommandFlags {
   Emission emission;
   std::string svg_file;  // "" for none
   bool layouts = false;  // `sextant search`: the best layouts alone
-  bool verbose = false;  // all sections
 };
 
 // The warnings that say why there is no time of a step; else what it takes.
@@ -162,7 +161,7 @@ absl::Status DrawFront(const v1::PlanRunRequest& request, const v1::Plan& plan,
 // Fills `*request` and asks the server for its plan.
 grpc::Status Ask(const PlanCommandFlags& flags, const CommandLine& line, const Streams& streams,
                  v1::PlanRunRequest* request, v1::PlanRunResponse* response) {
-  grpc::Status status = BuildPlanRequest(flags.plan, streams, request);
+  grpc::Status status = BuildPlanRequest(flags.plan, line.server, streams, request);
   if (status.ok()) status = PrepareEmission(flags.emission, line, request);
   if (!status.ok()) return status;
   ShowAll(request);
@@ -180,7 +179,7 @@ grpc::Status Ask(const PlanCommandFlags& flags, const CommandLine& line, const S
 
 // Writes the pictures and files that flags ask for.
 absl::Status WriteFiles(const PlanCommandFlags& flags, const v1::PlanRunRequest& request,
-                        const v1::Plan& plan, const LauncherFile& emitted) {
+                        const v1::Plan& plan, const EmittedFile& emitted) {
   if (!flags.svg_file.empty()) {
     absl::Status drawn = flags.layouts ? DrawFront(request, plan, flags.svg_file)
                                        : DrawStep(request, plan, flags.svg_file);
@@ -195,11 +194,11 @@ std::string TextOf(const PlanCommandFlags& flags, const v1::PlanRunRequest& requ
                    const v1::PlanRunResponse& response, const Streams& streams) {
   const size_t width = BriefWidth(streams);
   if (flags.layouts) {
-    return flags.verbose ? LayoutsText(response.plan(), streams.now())
-                         : BriefSearch(response.plan(), width);
+    return flags.plan.verbose ? LayoutsText(response.plan(), streams.now())
+                              : BriefSearch(response.plan(), width);
   }
   const v1::PlanOptions& options = request.options();
-  if (flags.verbose || options.include_derivation() || options.include_ledger() ||
+  if (flags.plan.verbose || options.include_derivation() || options.include_ledger() ||
       options.include_operations()) {
     return PlanText(response, streams.now());
   }
@@ -219,7 +218,7 @@ int RunPlan(const PlanCommandFlags& flags, const CommandLine& line, const Stream
   v1::PlanRunRequest request;
   v1::PlanRunResponse response;
   grpc::Status status = Ask(flags, line, streams, &request, &response);
-  LauncherFile emitted;
+  EmittedFile emitted;
   if (status.ok() && flags.emission.wanted()) {
     status = RequireLayout(response.plan());
     if (status.ok()) status = Emit(flags.emission, line, &request, &response, &emitted);
@@ -246,9 +245,9 @@ int RunPlan(const PlanCommandFlags& flags, const CommandLine& line, const Stream
 void AddSearchFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<PlanCommandFlags>();
   flags->layouts = true;
-  AddRunSources(&flags->plan, command);
+  AddRunSources(&flags->plan, line, command);
   AddRunFlags(&flags->plan, command);
-  command->add_flag("-v,--verbose", flags->verbose, "the next nine, and time against memory");
+  command->add_flag("-v,--verbose", flags->plan.verbose, "the next nine, and time against memory");
   AddFile("--svg", &flags->svg_file, "draw the front of step time and memory into this file",
           command);
   OnceRead(command, line, flags, RunPlan, {.seconds = kManyRunsSeconds});
@@ -256,9 +255,9 @@ void AddSearchFlags(CLI::App* command, CommandLine* line) {
 
 void AddPlanFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<PlanCommandFlags>();
-  AddRunSources(&flags->plan, command);
+  AddRunSources(&flags->plan, line, command);
   AddRunFlags(&flags->plan, command);
-  command->add_flag("-v,--verbose", flags->verbose, "all tables, sources and assumptions");
+  command->add_flag("-v,--verbose", flags->plan.verbose, "all tables, sources and assumptions");
   AddFile("--svg", &flags->svg_file, "draw the time of a step by cause into this file", command);
   AddEmission(&flags->emission, command);
   OnceRead(command, line, flags, RunPlan, {.seconds = kManyRunsSeconds});

@@ -1,5 +1,6 @@
 #include "client/command/plan_request.h"
 
+#include <google/protobuf/util/field_mask_util.h>
 #include <google/protobuf/util/time_util.h>
 
 #include <CLI/CLI.hpp>
@@ -39,6 +40,41 @@ grpc::Status CompleteDevices(int64_t data_parallel_size, v1::PlanRunRequest* req
   return grpc::Status::OK;
 }
 
+// Sets what flags give with a value that the wire leaves out, such as --freeze-base=false.
+void OverrideDefaults(const PlanRequestFlags& flags, v1::PlanRunRequest* request) {
+  google::protobuf::FieldMask mask;
+  for (const std::string& path : flags.fields.paths()) {
+    const bool whole = NamesModel(path) || absl::StartsWith(path, "cluster.device.");
+    if (!whole) mask.add_paths(path);
+  }
+  google::protobuf::util::FieldMaskUtil::MergeOptions options;
+  options.set_replace_message_fields(true);
+  options.set_replace_repeated_fields(true);
+  google::protobuf::util::FieldMaskUtil::MergeMessageTo(flags.request, mask, options, request);
+}
+
+// Puts what the files that start the run say under what `*request` gives.
+grpc::Status ImportFiles(const PlanRequestFlags& flags, const ServerAddress& server,
+                         const Streams& streams, v1::PlanRunRequest* request) {
+  v1::ImportRunRequest question;
+  v1::ImportRunResponse answer;
+  grpc::Status status = ReadLaunchFiles(flags.launch_files, server, streams.in, &question);
+  *question.mutable_request() = *request;
+  if (status.ok()) status = CallImportRun(server, question, &answer);
+  // The batch of all devices, and the like, follow from --dp too.
+  if (status.ok() && flags.data_parallel_size != 0) {
+    status = CompleteDevices(flags.data_parallel_size, answer.mutable_request());
+    question.mutable_request()->mutable_cluster()->set_device_count(
+        answer.request().cluster().device_count());
+    if (status.ok()) status = CallImportRun(server, question, &answer);
+  }
+  if (!status.ok()) return status;
+  *request = std::move(*answer.mutable_request());
+  OverrideDefaults(flags, request);
+  streams.err << ImportNotes(flags.launch_files, answer, flags.verbose);
+  return status;
+}
+
 }  // namespace
 
 FailureWords WordsOfPlan(const v1::PlanRunRequest& request) {
@@ -64,9 +100,10 @@ void StartNow(absl::Time now, v1::EconomicsSpec* economics) {
       google::protobuf::util::TimeUtil::SecondsToTimestamp(absl::ToUnixSeconds(now));
 }
 
-void AddRunSources(PlanRequestFlags* flags, CLI::App* command) {
+void AddRunSources(PlanRequestFlags* flags, CommandLine* line, CLI::App* command) {
+  flags->imports = &line->imports_files;
   AddRequestFile(v1::PlanRunRequest::default_instance(), flags, command);
-  AddLauncherSource(&flags->launcher, command);
+  AddLauncherSources(flags, command);
   AddText(
       "--dp", "data parallel ranks, which --devices follows from",
       [flags](const std::string& text) -> absl::Status {
@@ -98,25 +135,18 @@ void ClearOptionsOfOne(const google::protobuf::FieldMask& given, v1::PlanOptions
   }
 }
 
-grpc::Status BuildPlanRequest(const PlanRequestFlags& flags, const Streams& streams,
-                              v1::PlanRunRequest* request) {
+grpc::Status BuildPlanRequest(const PlanRequestFlags& flags, const ServerAddress& server,
+                              const Streams& streams, v1::PlanRunRequest* request) {
   if (const std::string conflict = ConflictOfDevices(flags); !conflict.empty()) {
     return RefusalStatus("USAGE", conflict);
   }
-  LauncherRead launched;
   grpc::Status read = ReadRequestFile(flags, streams.in, request);
-  if (read.ok()) {
-    read = ReadLauncherSource(flags.launcher, !flags.GivesModel(), streams.in, &launched);
+  if (read.ok()) read = Override(flags, flags.request, streams.in, request);
+  if (read.ok() && !flags.launch_files.empty()) {
+    read = ImportFiles(flags, server, streams, request);
   }
+  if (read.ok()) read = CompleteDevices(flags.data_parallel_size, request);
   if (!read.ok()) return read;
-  Merge(launched, request);
-  read = Override(flags, flags.request, streams.in, request);
-  if (!read.ok()) return read;
-  Complete(launched, request);
-  OpenVerdict(launched, flags.fields, request);
-  read = CompleteDevices(flags.data_parallel_size, request);
-  if (!read.ok()) return read;
-  streams.err << LauncherNotes(launched);
   if (flags.Sets("model.changes.adapters.rank")) {
     AddDefaultTargets(request->mutable_model()->mutable_changes());
   }

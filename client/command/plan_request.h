@@ -1,5 +1,5 @@
-// The PlanRunRequest of a command line: from a file, a launcher's file and flags. `sextant plan`,
-// `memory` and all commands about runs share it.
+// The PlanRunRequest of a command line: from files that start a run, a request's and flags.
+// `sextant plan`, `memory` and all commands about runs share it.
 #ifndef SEXTANT_CLIENT_COMMAND_PLAN_REQUEST_H_
 #define SEXTANT_CLIENT_COMMAND_PLAN_REQUEST_H_
 
@@ -18,9 +18,9 @@
 namespace sextant::client {
 
 struct PlanRequestFlags : GivenFields {
-  LauncherSource launcher;         // a launcher's file, which overrides the request's
   v1::PlanRunRequest request;      // the values of flags
   int64_t data_parallel_size = 0;  // 0: not given
+  bool verbose = false;            // all sections, and what files say that changes nothing
 };
 
 // The words of flags for errors about `request`, which has to outlive them.
@@ -33,9 +33,9 @@ void ShowAll(v1::PlanRunRequest* request);
 void StartNow(absl::Time now, v1::EconomicsSpec* economics);
 void StartNow(absl::Time now, v1::PlanRunRequest* request);
 
-// Adds to `command`, which `*flags` has to outlive, --request and the launchers' files, and the
-// flags of all fields: what a command does not take, its server refuses.
-void AddRunSources(PlanRequestFlags* flags, CLI::App* command);
+// Adds to `command`, which `*flags` has to outlive, --request and the files that start a run, and
+// the flags of all fields: what a command does not take, its server refuses.
+void AddRunSources(PlanRequestFlags* flags, CommandLine* line, CLI::App* command);
 void AddRunFlags(PlanRequestFlags* flags, CLI::App* command);
 
 // False for a flag of what only one plan by itself answers.
@@ -45,13 +45,13 @@ bool SuitsManyRuns(const FieldFlag& flag);
 // refuses them where flags do, which `given` names.
 void ClearOptionsOfOne(const google::protobuf::FieldMask& given, v1::PlanOptions* options);
 
-// Fills `*request` from --request's file (or streams.in, where that is "-"), from a launcher's file
-// and then from the flags; each overrides those before. Says on streams.err what it ignored of the
-// launcher's file.
+// Fills `*request` from the files that start the run, which `server` reads, from --request's file
+// (or streams.in, where that is "-") and then from the flags; each overrides those before. Says on
+// streams.err what was made of the files.
 //
-// Errors: those of ReadRequestFile(), Override() and ReadLauncherSource().
-grpc::Status BuildPlanRequest(const PlanRequestFlags& flags, const Streams& streams,
-                              v1::PlanRunRequest* request);
+// Errors: those of ReadRequestFile(), Override() and ImportFiles().
+grpc::Status BuildPlanRequest(const PlanRequestFlags& flags, const ServerAddress& server,
+                              const Streams& streams, v1::PlanRunRequest* request);
 
 }  // namespace sextant::client
 

@@ -212,7 +212,7 @@ int Explain(const NoCommand& no_command, const Streams& streams) {
 
 // True where the user asks for a private server, or names none and none is at the usual address.
 bool NeedsLocalServer(const CommandLine& line) {
-  if (!line.asks_server || line.server.prints_requests) return false;
+  if (!line.asks_server || (line.server.prints_requests && !line.imports_files)) return false;
   return line.local ||
          (line.may_start_server && !line.names_server && !IsServed(line.server.address));
 }

@@ -69,17 +69,18 @@ std::string SizeFieldWords(const std::string& field) {
 
 // Fills in the run of a request.
 template <typename Request>
-grpc::Status Build(const SizeFlags<Request>& flags, const Streams& streams, Request* request) {
+grpc::Status Build(const SizeFlags<Request>& flags, const CommandLine& line, const Streams& streams,
+                   Request* request) {
   *request = flags.request;
-  grpc::Status status = BuildPlanRequest(flags.plan, streams, request->mutable_run());
+  grpc::Status status = BuildPlanRequest(flags.plan, line.server, streams, request->mutable_run());
   if (status.ok()) StartNow(streams.now(), request->mutable_run());
   return status;
 }
 
 template <typename Request>
-std::shared_ptr<SizeFlags<Request>> AddSizeFlags(CLI::App* command) {
+std::shared_ptr<SizeFlags<Request>> AddSizeFlags(CLI::App* command, CommandLine* line) {
   auto flags = std::make_shared<SizeFlags<Request>>();
-  AddRunSources(&flags->plan, command);
+  AddRunSources(&flags->plan, line, command);
   AddFlags(RequestFlags<Request, kSizeRows>(), nullptr, &flags->request, command);
   AddRunFlags(&flags->plan, command);
   return flags;
@@ -119,7 +120,7 @@ int RunSizeCluster(const SizeFlags<v1::SizeClusterRequest>& flags, const Command
   constexpr auto kWords = SizeFieldWords<v1::SizeClusterRequest>;
   v1::SizeClusterRequest request;
   v1::SizeClusterResponse response;
-  grpc::Status status = Build(flags, streams, &request);
+  grpc::Status status = Build(flags, line, streams, &request);
   if (status.ok()) {
     status = Call(line.server, &v1::PlanningService::Stub::SizeCluster, request, &response);
   }
@@ -154,7 +155,7 @@ int RunSizeModel(const SizeFlags<v1::SizeModelRequest>& flags, const CommandLine
                  const Streams& streams) {
   v1::SizeModelRequest request;
   v1::SizeModelResponse response;
-  grpc::Status status = Build(flags, streams, &request);
+  grpc::Status status = Build(flags, line, streams, &request);
   if (status.ok()) {
     status = Call(line.server, &v1::PlanningService::Stub::SizeModel, request, &response);
   }
@@ -169,7 +170,7 @@ int RunSizeModel(const SizeFlags<v1::SizeModelRequest>& flags, const CommandLine
 }
 
 void AddSizeClusterFlags(CLI::App* command, CommandLine* line) {
-  const auto flags = AddSizeFlags<v1::SizeClusterRequest>(command);
+  const auto flags = AddSizeFlags<v1::SizeClusterRequest>(command, line);
   AddTexts(
       "--products", "NAME[@SERVER][:USD],... for --accelerator; USD an hour",
       [flags](const std::string& text) { return ReadProducts(text, &flags->request); }, command)
@@ -178,7 +179,7 @@ void AddSizeClusterFlags(CLI::App* command, CommandLine* line) {
 }
 
 void AddSizeModelFlags(CLI::App* command, CommandLine* line) {
-  OnceRead(command, line, AddSizeFlags<v1::SizeModelRequest>(command), RunSizeModel,
+  OnceRead(command, line, AddSizeFlags<v1::SizeModelRequest>(command, line), RunSizeModel,
            {.seconds = kManyRunsSeconds});
 }
 

@@ -87,6 +87,12 @@ void AddModelFlag(const FieldFlag& preset, const FieldFlag& config, GivenFields*
         std::remove_if(given->files.begin(), given->files.end(),
                        [&config](const GivenFields::File& f) { return f.flag == &config; }),
         given->files.end());
+    if (given->imports != nullptr && IsLaunchFile(model)) {
+      const std::string unreadable = CheckInput(model);
+      if (!unreadable.empty()) return absl::InvalidArgumentError(unreadable);
+      given->AddLaunchFile({.name = model});
+      return absl::OkStatus();
+    }
     const std::string wrong = CheckModel(model);
     if (!wrong.empty()) return absl::InvalidArgumentError(wrong);
     if (IsConfigFile(model)) {
@@ -97,6 +103,10 @@ void AddModelFlag(const FieldFlag& preset, const FieldFlag& config, GivenFields*
     return SetField(preset.field, model, values);
   };
   AddText(preset.names, preset.help, give, app)->group(preset.group)->type_name("MODEL");
+  if (given->imports == nullptr) return;
+  AddTexts("FILE", "what starts the run, in files that add up; - is stdin", give, app)
+      ->group(preset.group)
+      ->type_name("FILE");
 }
 
 // Adds a flag that names a file of its field's content.
@@ -128,6 +138,30 @@ std::vector<std::string> GivenFields::Paths() const {
   std::vector<std::string> paths(fields.paths().begin(), fields.paths().end());
   for (const File& file : files) paths.push_back(file.flag->field);
   return paths;
+}
+
+void GivenFields::AddLaunchFile(LaunchInput input) {
+  launch_files.push_back(std::move(input));
+  if (imports != nullptr) *imports = true;
+}
+
+bool IsLaunchFileName(absl::string_view word) {
+  constexpr absl::string_view kEnds[] = {".json",   ".yaml",  ".yml", ".toml", ".sh",
+                                         ".sbatch", ".slurm", ".py",  ".txt",  ".args",
+                                         ".conf",   ".cfg",   ".env", ".ini"};
+  return absl::c_any_of(kEnds, [&](absl::string_view end) { return absl::EndsWith(word, end); });
+}
+
+bool IsLaunchFile(const std::string& word) {
+  constexpr absl::string_view kStarts[] = {"./", "../", "/"};
+  if (word == "-") return true;
+  const std::string config = ConfigFileAt(word);
+  if (config != word) return false;  // a folder with one
+  const absl::string_view name = absl::string_view(word).substr(word.rfind('/') + 1);
+  if (name == "config.json" || name == "params.json") return false;
+  const bool starts = absl::c_any_of(
+      kStarts, [&](absl::string_view start) { return absl::StartsWith(word, start); });
+  return starts || IsLaunchFileName(word) || WhyUnreadable(word).empty();
 }
 
 bool GivenFields::GivesModel() const { return absl::c_any_of(Paths(), NamesModel); }

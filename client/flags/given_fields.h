@@ -8,6 +8,7 @@
 #include <grpcpp/support/status.h>
 
 #include <istream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,20 @@ struct GivenFields {
     std::string name;
   };
 
+  // A file that starts a run, for the server to read.
+  struct LaunchInput {
+    std::string name = {};                 // "-" for standard input
+    std::string format = {};               // what a flag takes it for; "": found by its content
+    std::optional<std::string> text = {};  // of a flag that takes the text itself
+  };
+
   std::string request_file;            // "" where none was given, "-" for standard input
   google::protobuf::FieldMask fields;  // those that flags set
   std::vector<File> files;
+  std::vector<LaunchInput> launch_files;
+  bool* imports = nullptr;  // where MODEL may be a launch file: set to true once one is given
+
+  void AddLaunchFile(LaunchInput input);
 
   // True where a flag sets the field at `path`.
   bool Sets(absl::string_view path) const;
@@ -37,6 +49,13 @@ struct GivenFields {
   // True where a flag names the model.
   bool GivesModel() const;
 };
+
+// True where a word of the command line names a file that starts a run, and no model: "-", a text
+// that ends as such files do or starts with "./", "../" or "/", and what exists, but for a model's
+// config.json, and a folder that holds one.
+bool IsLaunchFile(const std::string& word);
+// True where its end alone says so.
+bool IsLaunchFileName(absl::string_view word);
 
 // Adds --request, the file of a request such as `type`.
 void AddRequestFile(const google::protobuf::Message& type, GivenFields* given, CLI::App* app);

@@ -1,41 +1,61 @@
 #include "server/launcher/file_format.h"
 
+#include <string>
+#include <vector>
+
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
-#include "server/launcher/kubernetes.h"
-#include "server/launcher/launch_line.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/words/config_text.h"
 #include "server/launcher/launcher.h"
-#include "server/launcher/mlperf.h"
 
 namespace sextant::server {
 namespace {
 
+const char* LanguageName(Language language) {
+  switch (language) {
+    case Language::kJson:
+      return "a JSON file";
+    case Language::kYaml:
+      return "a YAML file";
+    case Language::kToml:
+      return "a TOML file";
+    case Language::kPython:
+      return "a Python script";
+    case Language::kShell:
+      return "a text";
+  }
+  return "a file";
+}
+
+// A model's config.json, or the params.json of Llama's own releases.
+bool IsModelConfig(const LaunchText& text) {
+  if (text.language != Language::kJson) return false;
+  if (text.HasAll({"dim", "n_layers", "n_heads"})) return true;
+  return text.HasAny({"model_type", "architectures"}) &&
+         text.HasAny({"hidden_size", "n_embd", "d_model", "dim", "num_hidden_layers", "n_layer",
+                      "vocab_size", "text_config", "llm_config"});
+}
+
+absl::StatusOr<LauncherRead> ReadModelConfig(const LaunchText& text, bool with_model) {
+  constexpr size_t kMaxBytes = 65'536;  // ModelSpec.hugging_face_config
+  LauncherRead out;
+  if (!with_model) return out;
+  std::string config = text.text;
+  if (config.size() > kMaxBytes) config = words::WithoutQuantization(config);
+  if (config.size() > kMaxBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("it has ", config.size(), " bytes without its quantization_config: at most ",
+                     kMaxBytes, " are read"));
+  }
+  out.request.mutable_model()->set_hugging_face_config(config);
+  for (const auto& [name, value] : text.documents.front().items()) out.read.push_back(name);
+  return out;
+}
+
 // Rows whose files no other row takes for its own come first.
 constexpr FileFormat kFormats[] = {
-    {.name = "MLPerf configuration",
-     .recognises =
-         [](const LaunchText& text) {
-           return text.language == Language::kShell && IsMlperf(text.text);
-         },
-     .read = [](const LaunchText& text,
-                bool with_model) { return ReadMlperf(text.text, with_model); },
-     .settings = MlperfSettings},
-    {.name = "job script",
-     .recognises =
-         [](const LaunchText& text) {
-           return text.language == Language::kShell && IsJobScript(text.text);
-         },
-     .read = [](const LaunchText& text,
-                bool with_model) { return ReadJobScript(text.text, with_model); },
-     .settings = SlurmSettings},
-    {.name = "Kubernetes manifest",
-     .recognises =
-         [](const LaunchText& text) {
-           return text.HasAll({"apiVersion", "kind"});
-         },
-     .read = [](const LaunchText& text,
-                bool with_model) { return ReadKubernetes(text.documents, with_model); },
-     .settings = KubernetesSettings},
     {.name = "torchtitan configuration",
      .recognises =
          [](const LaunchText& text) {
@@ -65,6 +85,32 @@ constexpr FileFormat kFormats[] = {
      .read = [](const LaunchText& text,
                 bool with_model) { return ReadMegatron(text.text, with_model); },
      .settings = MegatronSettings},
+    {.name = "model's config.json", .recognises = IsModelConfig, .read = ReadModelConfig},
+    {.name = "request of Sextant",
+     .recognises =
+         [](const LaunchText& text) {
+           return text.language == Language::kJson &&
+                  text.CountOf({"model", "training", "cluster", "layout", "options"}) >= 2;
+         },
+     .instead = "give it as it is, by --request or to PlanRun"},
+    {.name = "tokenizer's file",
+     .recognises =
+         [](const LaunchText& text) {
+           return text.HasAny({"tokenizer_class", "added_tokens_decoder", "added_tokens"});
+         },
+     .instead = "give the model's config.json, which is next to it"},
+    {.name = "index of a model's weights",
+     .recognises = [](const LaunchText& text) { return text.Has("weight_map"); },
+     .instead = "give the model's config.json, which is next to it"},
+    {.name = "state of a Hugging Face trainer",
+     .recognises = [](const LaunchText& text) { return text.Has("log_history"); },
+     .instead = "give the arguments that the run is started with"},
+    {.name = "notebook",
+     .recognises =
+         [](const LaunchText& text) {
+           return text.HasAll({"cells", "nbformat"});
+         },
+     .instead = "give the arguments that it trains with, as a file of their own"},
 };
 
 }  // namespace
@@ -75,6 +121,36 @@ const FileFormat* FormatOf(const LaunchText& text) {
   const auto found =
       absl::c_find_if(kFormats, [&](const FileFormat& each) { return each.recognises(text); });
   return found == std::end(kFormats) ? nullptr : &*found;
+}
+
+const FileFormat* FormatNamed(const std::string& name) {
+  const auto found = absl::c_find_if(
+      kFormats, [&](const FileFormat& each) { return each.read != nullptr && each.name == name; });
+  return found == std::end(kFormats) ? nullptr : &*found;
+}
+
+std::string KnownFormats() {
+  std::vector<std::string> known;
+  for (const FileFormat& format : kFormats) {
+    if (format.read != nullptr) known.push_back(WithArticle(format.name));
+  }
+  return absl::StrJoin(known, ", ");
+}
+
+std::string WithArticle(const std::string& name) {
+  const bool vowel = !name.empty() && absl::StrContains("aeiouAEIOU", name.substr(0, 1));
+  // Spelt letter by letter, from M or from its like on.
+  const bool spelt = absl::StartsWith(name, "ML") || absl::StartsWith(name, "ms-");
+  return absl::StrCat(vowel || spelt ? "an " : "a ", name);
+}
+
+std::string UnknownKind(const LaunchText& text) {
+  if (text.language == Language::kPython) {
+    return "is a Python script: not read; give the command or the file of settings that it is "
+           "started with";
+  }
+  return absl::StrCat("is ", LanguageName(text.language), " of no kind that is read: give ",
+                      KnownFormats());
 }
 
 }  // namespace sextant::server

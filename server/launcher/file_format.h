@@ -30,6 +30,12 @@ absl::Span<const FileFormat> FileFormats();
 // The format of a text; nullptr where none recognises it.
 const FileFormat* FormatOf(const LaunchText& text);
 
+// The format of that name, which can be read; nullptr where there is none.
+const FileFormat* FormatNamed(const std::string& name);
+
+// Those that can be read: "an axolotl configuration, a torchtitan configuration".
+std::string KnownFormats();
+
 // "an axolotl configuration".
 std::string WithArticle(const std::string& name);
 

@@ -27,7 +27,8 @@ std::string NameOf(const v1::LaunchFile& file, int place) {
 absl::StatusOr<UnionFile> ReadLaunchFile(const v1::LaunchFile& file, int place, bool with_model) {
   absl::StatusOr<LaunchText> text = ParseLaunchText(file.name(), file.content());
   if (!text.ok()) return text.status();
-  const FileFormat* const format = FormatOf(*text);
+  const FileFormat* const format =
+      file.format().empty() ? FormatOf(*text) : FormatNamed(file.format());
   if (format == nullptr) return absl::InvalidArgumentError(UnknownKind(*text));
   if (format->read == nullptr) {
     return absl::InvalidArgumentError(
@@ -68,6 +69,10 @@ absl::Status ImportRun(const v1::ImportRunRequest& request, v1::ImportRunRespons
     const std::string path = absl::StrCat("files[", i, "]");
     if (request.files(i).name().size() > kMaxNameBytes) {
       violations.Add(path + ".name", absl::StrCat("must have at most ", kMaxNameBytes, " bytes"));
+      continue;
+    }
+    if (!request.files(i).format().empty() && FormatNamed(request.files(i).format()) == nullptr) {
+      violations.Add(path + ".format", "is not known: leave it out, or write " + KnownFormats());
       continue;
     }
     absl::StatusOr<UnionFile> read = ReadLaunchFile(request.files(i), i, with_model);

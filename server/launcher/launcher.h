@@ -13,13 +13,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "proto/words/launchers.h"
 #include "server/launcher/launched_run.h"
 #include "server/launcher/setting.h"
 
 namespace sextant::server {
 
-// The names of --emit.
-inline constexpr char kLaunchers[] = "megatron|torchtitan|deepspeed|slurm";
+using words::kLaunchers;
 
 // The framework that a launcher of that name runs; of slurm, unless a request names another.
 v1::FrameworkMemory::Kind FrameworkOf(const std::string& launcher);
