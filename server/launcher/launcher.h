@@ -13,13 +13,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "proto/words/launchers.h"
+#include "server/launcher/launch_text.h"
 #include "server/launcher/launched_run.h"
 #include "server/launcher/setting.h"
 
 namespace sextant::server {
 
-using words::kLaunchers;
+// The names of --emit.
+inline constexpr char kLaunchers[] = "megatron|torchtitan|deepspeed|slurm";
 
 // The framework that a launcher of that name runs; of slurm, unless a request names another.
 v1::FrameworkMemory::Kind FrameworkOf(const std::string& launcher);
@@ -50,8 +51,7 @@ absl::StatusOr<LauncherFile> WriteMegatron(const LaunchedRun& run);
 // Reads arguments as a command line has them. Where `with_model` is false the model's shape is
 // passed over.
 absl::StatusOr<LauncherRead> ReadMegatron(const std::string& text, bool with_model);
-// The same of words that a shell has split.
-absl::StatusOr<LauncherRead> ReadMegatronWords(std::vector<std::string> words, bool with_model);
+absl::StatusOr<LauncherRead> ReadMegatron(absl::StatusOr<SettingFile> file, bool with_model);
 
 // torchtitan: its job configuration in TOML.
 // Source: torchtitan/config/job_config.py of v0.2.2; later ones are configured in Python.
@@ -85,6 +85,18 @@ absl::StatusOr<LauncherFile> WriteTorchtitan(const LaunchedRun& run);
 
 // Reads one. Where `with_model` is false its model is passed over.
 absl::StatusOr<LauncherRead> ReadTorchtitan(const std::string& text, bool with_model);
+absl::StatusOr<LauncherRead> ReadTorchtitan(absl::StatusOr<SettingFile> file, bool with_model);
+
+// The present release's configuration in Python.
+bool IsTorchtitanPython(const LaunchText& text);
+absl::StatusOr<LauncherRead> ReadTorchtitanPython(const LaunchText& text, bool with_model);
+absl::StatusOr<LauncherFile> WriteTorchtitanPython(const LaunchedRun& run);
+
+// MaxText: its configuration in YAML.
+
+absl::Span<const Setting> MaxtextSettings();
+bool IsMaxtext(const LaunchText& text);
+absl::StatusOr<LauncherRead> ReadMaxtext(const LaunchText& text, bool with_model);
 
 // DeepSpeed: its configuration in JSON.
 // Source: docs/_pages/config-json.md, runtime/constants.py and runtime/config.py of 0.19.6.

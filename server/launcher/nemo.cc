@@ -160,8 +160,13 @@ absl::StatusOr<LauncherRead> ReadMegatronBridge(const LaunchText& text, bool wit
               {"model", "train", "ddp", "optimizer", "dataset", "dist", "comm_overlap",
                "mixed_precision", "peft"},
               arguments);
+  // The recipe of mixed precision sets the type that gradients are reduced in.
+  const std::string overridden = "ddp.grad_reduce_in_fp32";
   for (const char* section : {"dataset", "train", "model", "ddp", "dist", "comm_overlap"}) {
-    TakeSection(*document, section, {"model.hf_model_id"}, arguments);
+    TakeSection(*document, section, {"model.hf_model_id", overridden}, arguments);
+  }
+  if (document->contains("ddp") && !MemberOf((*document)["ddp"], "grad_reduce_in_fp32").is_null()) {
+    arguments.passed.push_back(overridden);
   }
   TakeSection(*document, "optimizer", {}, arguments);
   const Json& precision = MemberOf(*document, "mixed_precision");

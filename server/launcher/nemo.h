@@ -11,6 +11,8 @@ namespace sextant::server {
 // Megatron-Bridge's ConfigContainer, as YAML or as the Python of a recipe.
 bool IsMegatronBridge(const LaunchText& text);
 absl::StatusOr<LauncherRead> ReadMegatronBridge(const LaunchText& text, bool with_model);
+// A recipe in Python. The tokenizer is the user's.
+absl::StatusOr<LauncherFile> WriteMegatronBridge(const LaunchedRun& run);
 
 // NeMo 2: a recipe in Python, or the YAML that nemo-run writes of one.
 bool IsNemo2(const LaunchText& text);

@@ -22,7 +22,8 @@ using Json = nlohmann::json;
 
 constexpr char kOpenValue[] = "auto";
 
-// A setting whose argument has another name, or says the opposite.
+// A setting whose argument has another name, or says the opposite. Of several settings of an
+// argument the first is written.
 struct NemoName {
   const char* key;
   const char* argument;
@@ -31,9 +32,14 @@ struct NemoName {
 constexpr NemoName kNemoNames[] = {
     {"num_moe_experts", "--num-experts"},
     {"virtual_pipeline_model_parallel_size", "--num-virtual-stages-per-pipeline-rank"},
+    {"seq_length", "--seq-length"},
     {"encoder_seq_length", "--seq-length"},
     {"sequence_length", "--seq-length"},
+    {"train_iters", "--train-iters"},
     {"max_steps", "--train-iters"},
+    {"recompute_granularity", "--recompute-granularity"},
+    {"recompute_method", "--recompute-method"},
+    {"recompute_num_layers", "--recompute-num-layers"},
     {"activations_checkpoint_granularity", "--recompute-granularity"},
     {"activations_checkpoint_method", "--recompute-method"},
     {"activations_checkpoint_num_layers", "--recompute-num-layers"},
@@ -349,7 +355,18 @@ void TakePrecision(const std::string& setting, const Json& recipe, NemoArguments
   if (recipe.is_object()) TakeChanges(setting, recipe, out);
 }
 
+NemoSetting NemoSettingOf(const std::string& argument) {
+  for (const NemoName& each : kNemoNames) {
+    if (argument == each.argument) return {.key = each.key};
+    if (argument == each.unless) return {.key = each.key, .is_on = false};
+  }
+  return {.key = absl::StrReplaceAll(argument.substr(2), {{"-", "_"}})};
+}
+
 absl::StatusOr<LauncherRead> ReadNemoArguments(NemoArguments arguments, bool with_model) {
+  if (arguments.values.contains("--num-query-groups")) {
+    arguments.values["--group-query-attention"] = "";
+  }
   SettingFile file =
       SettingFile::FromNamedArguments(std::move(arguments.values), std::move(arguments.names));
   absl::StatusOr<LauncherRead> read = ReadMegatron(std::move(file), with_model);

@@ -39,6 +39,13 @@ void TakeSection(const nlohmann::json& root, const std::string& section,
 // Takes a recipe of mixed precision: its name, its settings, or both, null for bf16's.
 void TakePrecision(const std::string& setting, const nlohmann::json& recipe, NemoArguments& out);
 
+// The setting that an argument without a value, or with one, is written as.
+struct NemoSetting {
+  std::string key;
+  bool is_on = true;  // false: "--disable-bias-linear" is add_bias_linear, off
+};
+NemoSetting NemoSettingOf(const std::string& argument);
+
 // Reads the arguments. Where `with_model` is false the model's shape is passed over.
 absl::StatusOr<LauncherRead> ReadNemoArguments(NemoArguments arguments, bool with_model);
 

@@ -37,7 +37,24 @@ Json NumberOf(const std::string& text) {
   return kOpen;
 }
 
+// "[0] * 3 + [1] * 58".
+Json ComputedList(const Json& a, const std::string& mark, const Json& b) {
+  constexpr size_t kMaxItems = 10'000;
+  Json out = Json::array();
+  if (mark == "+" && b.is_array() && a.size() + b.size() <= kMaxItems) {
+    out = a;
+    out.insert(out.end(), b.begin(), b.end());
+  } else if (mark == "*" && b.is_number_integer() && b >= 0 && b <= kMaxItems &&
+             a.size() * b.get<size_t>() <= kMaxItems) {
+    for (size_t i = 0; i < b.get<size_t>(); ++i) out.insert(out.end(), a.begin(), a.end());
+  } else {
+    return kOpen;
+  }
+  return out;
+}
+
 Json Computed(const Json& a, const std::string& mark, const Json& b) {
+  if (a.is_array()) return ComputedList(a, mark, b);
   if (!a.is_number() || !b.is_number()) return kOpen;
   const bool whole = a.is_number_integer() && b.is_number_integer();
   const double x = a.get<double>();

@@ -131,6 +131,7 @@ class SettingList {
 
   void Add(const std::string& name, Value value) { all_.emplace_back(name, std::move(value)); }
   bool empty() const { return all_.empty(); }
+  const std::vector<std::pair<std::string, Value>>& all() const { return all_; }
 
   // "--num-layers 32" each; one that is true is its name alone.
   std::vector<std::string> Arguments() const;

@@ -1,12 +1,14 @@
-// torchtitan's configurations in Python, by the settings of those in TOML.
+// torchtitan's configurations in Python, read and written by the settings of those in TOML.
 // Source: torchtitan/models/llama3/config_registry.py and torchtitan/config of 2026.
+#include <set>
 #include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "absl/strings/str_join.h"
 #include "server/launcher/launcher.h"
+#include "server/launcher/python_file.h"
 #include "server/launcher/python_settings.h"
 
 namespace sextant::server {
@@ -74,6 +76,36 @@ Json SectionsOf(const PythonSettings& settings, const std::string& text) {
   return out;
 }
 
+// The class of each section. Sources: torchtitan/config/configs.py and components/optimizer.py.
+struct PythonSection {
+  const char* section;
+  const char* callee;
+  const char* module;
+};
+constexpr PythonSection kPythonSections[] = {
+    {"optimizer", "OptimizersContainer.Config", "torchtitan.components.optimizer"},
+    {"training", "TrainingConfig", "torchtitan.config"},
+    {"parallelism", "ParallelismConfig", "torchtitan.config"},
+    {"activation_checkpoint", "ActivationCheckpointConfig", "torchtitan.config"},
+    {"debug", "DebugConfig", "torchtitan.config"},
+};
+
+// "OptimizersContainer" of "OptimizersContainer.Config": what is imported.
+absl::string_view ImportOf(absl::string_view callee) { return callee.substr(0, callee.find('.')); }
+
+// The converters of a list of their names.
+SettingList::Value ConvertersOf(const SettingList::Value& names, std::set<std::string>* imports) {
+  SettingList::Value out = SettingList::Value::array();
+  for (const auto& name : names) {
+    const bool blocks = absl::StrContains(name.get<std::string>(), ".mx");
+    const char* const callee = blocks ? "MXFP8LinearConverter" : "Float8LinearConverter";
+    imports->insert(absl::StrCat("from torchtitan.components.quantization.",
+                                 blocks ? "mx" : "float8", " import ", callee));
+    out.push_back(absl::StrCat(kPythonName, callee, ".Config()"));
+  }
+  return out;
+}
+
 }  // namespace
 
 bool IsTorchtitanPython(const LaunchText& text) {
@@ -85,6 +117,41 @@ absl::StatusOr<LauncherRead> ReadTorchtitanPython(const LaunchText& text, bool w
   const absl::StatusOr<PythonSettings> settings = ChosenPythonSettings(text.name, text.text);
   if (!settings.ok()) return settings.status();
   return ReadTorchtitan(SettingFile::FromDocument(SectionsOf(*settings, text.text)), with_model);
+}
+
+absl::StatusOr<LauncherFile> WriteTorchtitanPython(const LaunchedRun& run) {
+  absl::StatusOr<Writing> written = WriteSettings("torchtitan", TorchtitanSettings(), run);
+  if (!written.ok()) return written.status();
+  SettingList::Value sections = SettingList::Value::object();
+  for (const auto& [name, value] : written->list.all()) {
+    const size_t dot = name.find('.');
+    sections[name.substr(0, dot)][name.substr(dot + 1)] = value;
+  }
+  std::set<std::string> imports = {"from torchtitan.trainer import Trainer"};
+  SettingList::Value config = SettingList::Value::object();
+  const auto& model = sections["model"];
+  if (model.contains("flavor")) {
+    imports.insert(absl::StrCat("from torchtitan.models.", model["name"].get<std::string>(),
+                                " import model_registry"));
+    config["model_spec"] =
+        absl::StrCat(kPythonName, "model_registry(", PythonText(model["flavor"]), ")");
+  }
+  if (model.contains("converters")) {
+    imports.insert("from torchtitan.protocols.model_converter import ModelConvertersContainer");
+    const SettingList::Value all = {{"converters", ConvertersOf(model["converters"], &imports)}};
+    config["model_converters"] =
+        absl::StrCat(kPythonName, PythonCall("ModelConvertersContainer.Config", all, 8));
+  }
+  for (const PythonSection& each : kPythonSections) {
+    if (!sections.contains(each.section)) continue;
+    imports.insert(absl::StrCat("from ", each.module, " import ", ImportOf(each.callee)));
+    config[each.section] =
+        absl::StrCat(kPythonName, PythonCall(each.callee, sections[each.section], 8));
+  }
+  LauncherFile out = std::move(written->out);
+  out.text = absl::StrCat(absl::StrJoin(imports, "\n"), "\n\n\ndef planned() -> Trainer.Config:\n",
+                          "    return ", PythonCall("Trainer.Config", config, 4), "\n");
+  return out;
 }
 
 }  // namespace sextant::server

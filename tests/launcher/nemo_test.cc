@@ -1,8 +1,11 @@
 // Configurations of NeMo, Megatron-Bridge, MaxText and torchtitan's Python.
+#include "server/launcher/nemo.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "server/launcher/file_format.h"
+#include "server/launcher/launcher.h"
 #include "tests/launcher/sample_launch.h"
 
 namespace sextant::server {
@@ -136,6 +139,60 @@ TEST(TorchtitanPython, AsksWhichOfSeveral) {
   ASSERT_TRUE(text.ok());
   EXPECT_THAT(std::string(FormatOf(*text)->read(*text, true).status().message()),
               HasSubstr("name one after a colon, e.g. FILE:small; all: small, large"));
+}
+
+// What is written is read back as the run that was written.
+void ExpectReadBack(const LaunchedRun& run, const LauncherFile& file, bool with_shape) {
+  const absl::StatusOr<LaunchText> text = ParseLaunchText("", file.text);
+  ASSERT_TRUE(text.ok()) << text.status() << "\n" << file.text;
+  const FileFormat* const format = FormatOf(*text);
+  ASSERT_NE(format, nullptr) << file.text;
+  const absl::StatusOr<LauncherRead> read = format->read(*text, true);
+  ASSERT_TRUE(read.ok()) << read.status() << "\n" << file.text;
+  EXPECT_THAT(read->ignored, IsEmpty()) << file.text;
+  EXPECT_THAT(read->open, IsEmpty()) << file.text;
+  v1::PlanRunRequest back = RequestAsRead(*read, run.request);
+  if (with_shape) {
+    EXPECT_EQ(DifferencesOf(run.model.decoder(), back.model().architecture().decoder()), "")
+        << file.text;
+    EXPECT_EQ(back.model().architecture().hidden_size(), run.model.hidden_size());
+  }
+  EXPECT_EQ(back.layout().global_batch_size(), run.request.layout().global_batch_size());
+  EXPECT_EQ(DifferencesOf(run.request.layout().parallel(), back.layout().parallel()), "")
+      << file.text;
+  EXPECT_EQ(back.training().token_count(), run.request.training().token_count());
+  EXPECT_EQ(back.training().recompute(), run.request.training().recompute());
+  EXPECT_EQ(back.training().precision().gradient_data_type(),
+            run.request.training().precision().gradient_data_type());
+  EXPECT_EQ(back.layout().sharding().zero_stage(), run.request.layout().sharding().zero_stage());
+}
+
+TEST(MegatronBridge, ReadsBackWhatItWrote) {
+  for (const char* changes :
+       {"", R"({"training": {"recompute": "RECOMPUTE_POLICY_FULL"}})",
+        R"({"training": {"precision": {"gradient_data_type": "DATA_TYPE_BF16"}}})",
+        R"({"layout": {"parallel": {"tensor_parallel_size": 4, "pipeline_parallel_size": 2}}})"}) {
+    const LaunchedRun run = DenseLaunch(changes);
+    const absl::StatusOr<LauncherFile> file = WriteMegatronBridge(run);
+    ASSERT_TRUE(file.ok()) << file.status();
+    ExpectReadBack(run, *file, true);
+  }
+  const LaunchedRun experts = ExpertLaunch();
+  const absl::StatusOr<LauncherFile> file = WriteMegatronBridge(experts);
+  ASSERT_TRUE(file.ok()) << file.status();
+  ExpectReadBack(experts, *file, true);
+}
+
+TEST(TorchtitanPython, ReadsBackWhatItWrote) {
+  for (const char* changes : {"", R"({"training": {"recompute": "RECOMPUTE_POLICY_FULL"}})",
+                              R"({"layout": {"parallel": {"tensor_parallel_size": 4}}})"}) {
+    LaunchedRun run = DenseLaunch(changes);
+    run.request.mutable_model()->set_preset("llama-3.1-8b");
+    run.request.mutable_layout()->mutable_sharding()->set_zero_stage(v1::ZERO_STAGE_PARAMETERS);
+    const absl::StatusOr<LauncherFile> file = WriteTorchtitanPython(run);
+    ASSERT_TRUE(file.ok()) << file.status();
+    ExpectReadBack(run, *file, false);
+  }
 }
 
 }  // namespace

@@ -60,6 +60,11 @@ TEST(PythonSettings, TakesKeywordArguments) {
   "a" : [3]}})json"));
 }
 
+TEST(PythonSettings, ComputesLists) {
+  EXPECT_EQ(OnlyPython("c.a = ([0]*2+[1]*3)\nc.b = [1] * 100_000\n"),
+            Json::parse(R"json({"a": [0, 0, 1, 1, 1], "b": "auto"})json"));
+}
+
 TEST(PythonSettings, FollowsNamesAndFunctions) {
   const std::vector<PythonSettings> read = ReadPython(
       "def base():\n    c = Config(a=1, b=2)\n    return c\n\n"
