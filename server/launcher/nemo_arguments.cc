@@ -223,9 +223,13 @@ std::string NemoText(const Json& value) {
   if (lower == "float32") return "fp32";
   if (lower == "bfloat16") return "bf16";
   if (lower == "float16" || lower == "half") return "fp16";
-  if (lower == "rmsnorm") return "RMSNorm";
-  if (absl::StartsWith(lower, "layernorm")) return "LayerNorm";
   return text;
+}
+
+// "rmsnorm" and "layernorm1p" of NeMo 1 as Megatron-LM has them.
+std::string NormText(const Json& value) {
+  const std::string lower = absl::AsciiStrToLower(NemoText(value));
+  return lower == "rmsnorm" ? "RMSNorm" : "LayerNorm";
 }
 
 const std::map<std::string, SettingValues>& KnownArguments() {
@@ -271,7 +275,8 @@ bool TakeArgument(const std::string& key, const std::string& setting, const Json
       if (value != false) out.Put(argument, setting);
       return true;
     case SettingValues::kOne:
-      if (value != false) out.Put(argument, setting, NemoText(value));
+      if (value == false) return true;
+      out.Put(argument, setting, argument == "--normalization" ? NormText(value) : NemoText(value));
       return true;
     case SettingValues::kSome:
       out.Put(argument, setting, Json::array());

@@ -189,6 +189,8 @@ TEST(TorchtitanPython, ReadsBackWhatItWrote) {
     LaunchedRun run = DenseLaunch(changes);
     run.request.mutable_model()->set_preset("llama-3.1-8b");
     run.request.mutable_layout()->mutable_sharding()->set_zero_stage(v1::ZERO_STAGE_PARAMETERS);
+    run.request.mutable_layout()->mutable_parallel()->clear_expert_parallel_size();  // 1
+    run.request.mutable_training()->mutable_precision()->clear_gradient_data_type();
     const absl::StatusOr<LauncherFile> file = WriteTorchtitanPython(run);
     ASSERT_TRUE(file.ok()) << file.status();
     ExpectReadBack(run, *file, false);
