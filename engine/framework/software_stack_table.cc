@@ -23,6 +23,10 @@ constexpr char kBridgeOverlaps[] =
 constexpr char kGradientOverlap[] =
     "NVIDIA/Megatron-LM, megatron/core/distributed/param_and_grad_buffer.py @d98e8a64: a bucket is "
     "reduced while the next one's gradients are computed";
+constexpr char kPartitions[] =
+    "deepspeedai/DeepSpeed, deepspeed/runtime/engine.py @edaa7221, allreduce_gradients(): stage 0 "
+    "sums after the last backward pass; of others overlap_comm hides what follows the hooks of "
+    "gradients";
 constexpr char kBlocking[] =
     "NVIDIA/Megatron-LM v2.6, megatron/training.py: gradients are summed after the last backward "
     "pass";
@@ -174,6 +178,7 @@ constexpr SoftwareStack DeepSpeedStack() {
   return StackWriter(Generic(), "deepspeed", "DeepSpeed")
       .Set(Constant::kMemoryPassTimeRatio, 1.3)
       .Set(Constant::kAttentionTimeRatio, {1.0, 2.1, 3.0, kFitted})
+      .Set(Constant::kDataExchangeOverlap, 0.9, kPartitions, OverlapNeed::kDistributedOptimizer)
       .Done();
 }
 

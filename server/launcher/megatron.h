@@ -68,6 +68,9 @@ void WriteStates(const Setting& setting, Writing& writing);
 void ReadRecompute(const Setting& setting, Reading& reading);
 void WriteRecompute(const Setting& setting, Writing& writing);
 
+// Rows of arguments that change nothing that is planned, in megatron_passed.cc.
+absl::Span<const Setting> MegatronPassed();
+
 // What is hidden, sent and captured, in megatron_overlap.cc.
 void ReadDataOverlap(const Setting& setting, Reading& reading);
 void WriteDataOverlap(const Setting& setting, Writing& writing);

@@ -1,7 +1,10 @@
 // Runs as torchtitan's configuration, written and read.
 #include <algorithm>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "server/launcher/launcher.h"
 #include "server/launcher/software.h"
@@ -214,7 +217,9 @@ void ReadLoweringSwitch(const Setting& setting, Reading& reading) {
 
 // The plan's time is that of compiled passes; its memory is an eager run's, which is more.
 void ReadCompilation(const Setting& setting, Reading& reading) {
-  if (reading.file.IsOn(setting.name)) {
+  const std::vector<std::string> parts = reading.file.Texts("compile.components");
+  const bool model = parts.empty() || absl::c_linear_search(parts, "model");
+  if (reading.file.IsOn(setting.name) && model) {
     reading.out.lowering.push_back({absl::StrCat(setting.name, " = true")});
   } else {
     reading.layout().mutable_software()->set_memory_pass_time_ratio(EagerMemoryPassRatio());
@@ -251,6 +256,9 @@ constexpr Setting kTorchtitanSettings[] = {
         .Only("adam|adamw")
         .Absent("adamw")
         .Unset("AdamW"),
+    Other("optimizer.implementation")
+        .For("layout.software.optimizer_time_ratio")
+        .By(ReadImplementation, WriteImplementation),
     Other("training.local_batch_size").By(ReadBatch, WriteBatch),
     Whole("training.global_batch_size", "layout.global_batch_size")
         .Required()
@@ -289,6 +297,9 @@ constexpr Setting kTorchtitanSettings[] = {
     Whole("parallelism.expert_parallel_degree", "layout.parallel.expert_parallel_size")
         .By(ReadExpertDegree, WriteExpertDegree),
     Takes("layout.parallel.expert_tensor_parallel_size"),
+    Choice("parallelism.expert_parallel_comm_backend", "layout.software.one_copy_per_node",
+           "~standard=|deepep=true")
+        .Written(WriteCopies),
     Choice("activation_checkpoint.mode", "training.recompute", "none|full")
         .Only("none|full")
         .Unset("none")
@@ -301,12 +312,6 @@ constexpr Setting kTorchtitanSettings[] = {
     Other("compile.enable")
         .For("layout.software.memory_pass_time_ratio")
         .By(ReadCompilation, WriteCompilation),
-    Other("optimizer.implementation")
-        .For("layout.software.optimizer_time_ratio")
-        .By(ReadImplementation, WriteImplementation),
-    Choice("parallelism.expert_parallel_comm_backend", "layout.software.one_copy_per_node",
-           "~standard=|deepep=true")
-        .Written(WriteCopies),
     Takes("layout.kernels.expert_dispatch", "all-to-all"),
     Takes("layout.framework.captured_graphs", "false"),
     Lacks("layout.kernels.loss_chunk_tokens", "its loss works on all tokens at once"),
@@ -317,6 +322,43 @@ constexpr Setting kTorchtitanSettings[] = {
     Other("optimizer.early_step_in_backward").Read(ReadLoweringSwitch),
     Other("quantize.linear.float8.enable_fsdp_float8_all_gather").Read(ReadLoweringSwitch),
     Other("float8.enable_fsdp_float8_all_gather").Read(ReadLoweringSwitch),
+    // Of what it recomputes the mode says that it is not understood.
+    Passes("job."),
+    Passes("profiling."),
+    Passes("metrics."),
+    Passes("checkpoint."),
+    Passes("lr_scheduler."),
+    Passes("comm."),
+    Passes("memory_estimation."),
+    Passes("fault_tolerance."),
+    Passes("experimental."),
+    Passes("validation."),
+    Passes("model.hf_assets_path"),
+    Passes("model.tokenizer_path"),
+    Passes("model.print_after_conversion"),
+    Passes("optimizer.lr"),
+    Passes("optimizer.beta1"),
+    Passes("optimizer.beta2"),
+    Passes("optimizer.eps"),
+    Passes("optimizer.weight_decay"),
+    Passes("training.dataset"),
+    Passes("training.dataset_path"),
+    Passes("training.max_norm"),
+    Passes("training.gc_freq"),
+    Passes("training.gc_debug"),
+    Passes("training.dataloader."),
+    Passes("debug.seed"),
+    Passes("debug.deterministic_warn_only"),
+    Passes("debug.moe_force_load_balance"),
+    Passes("compile.backend"),
+    Passes("activation_checkpoint.determinism_check"),
+    Passes("activation_checkpoint.debug"),
+    Passes("activation_checkpoint.preserve_rng_state"),
+    Passes("activation_checkpoint.visualize_memory_budget_pareto"),
+    Passes("activation_checkpoint.selective_ac_option"),
+    Passes("activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns"),
+    Passes("activation_checkpoint.memory_budget"),
+    Passes("parallelism.context_parallel_load_balancer"),
 };
 
 }  // namespace

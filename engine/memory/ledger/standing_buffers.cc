@@ -86,9 +86,12 @@ int64_t TokensOf(const MicroBatchSpec& batch) {
 CheckedInt GatheredTokensOf(const CopiesContext& context) {
   const MemoryJob& job = context.job;
   const int64_t ranks = TokenGatheringRanks(job.layout, job.batch);
-  if (ranks == 1 || !HasExperts(context.state.spec)) return 0;
+  const ArchitectureSpec& spec = context.state.spec;
+  const bool experts = std::any_of(spec.layer_kinds.begin(), spec.layer_kinds.end(),
+                                   [](const LayerSpec& each) { return each.experts.has_value(); });
+  if (ranks == 1 || !experts) return 0;
   const int64_t cut = job.batch.sequence_parallel ? job.layout.tensor_parallel_size : 1;
-  return CheckedInt(TokensOf(job.batch) / cut) * ranks * context.state.spec.hidden_size;
+  return CheckedInt(TokensOf(job.batch) / cut) * ranks * spec.hidden_size;
 }
 
 // The scores of the attention with the most.

@@ -197,7 +197,7 @@ TEST(PresetTraceTest, KeptTensorsAreTheLedgersUnderEachSwitch) {
         batch.exchanges_output_again = bits % 5 == 4;
       }
       ParallelLayout layout;
-      if (bits % 11 < 4 && HasExperts(spec) && !bit(6)) {
+      if (bits % 11 < 4 && !bit(6) && spec.layer_kinds.back().experts.has_value()) {
         layout.expert_parallel_size = 4;
         batch.expert_dispatch = ExpertDispatch::kAllGather;
       }
