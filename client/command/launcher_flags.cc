@@ -180,8 +180,7 @@ grpc::Status ReadLaunchFiles(const std::vector<LaunchInput>& files, const Server
   for (const LaunchInput& file : files) {
     if (MayBeModel(file) && IsModel(server, file.name)) {
       return Usage(absl::StrCat("\"", file.name, "\" is both a model and a file here: write ./",
-                                file.name, " for the file, or --preset=", file.name,
-                                " elsewhere for the model"));
+                                file.name, " for the file, or go elsewhere for the model"));
     }
     grpc::Status read = ReadOne(file, in, out->add_files());
     if (!read.ok()) return read;

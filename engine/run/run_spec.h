@@ -125,7 +125,7 @@ struct RunLayout {
   FrameworkSpec framework = {};
   SoftwareSpec software = {};
   std::vector<BatchPhase> batch_ramp = {};
-  std::vector<std::string> unmodelled_settings = {};  // they may lower memory
+  std::vector<std::string> unmodelled_settings = {};  // they may change memory
 };
 
 // A step of the run's model that was measured on its devices. What is absent is as in the run.

@@ -1,5 +1,6 @@
 #include "proto/text/memory_words.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -43,16 +44,25 @@ std::string PeakText(const v1::Memory& memory) {
       capacity.reserved_is_taken()
           ? absl::StrCat("; processes hold ", Gib(capacity.reserved_bytes()), " now")
           : "";
-  return absl::StrCat(memory.unmodelled_settings_size() > 0 ? "at most " : "",
-                      IntervalText(memory.peak_bytes()), " of ", Gib(capacity.usable_bytes()),
+  return absl::StrCat(IntervalText(memory.peak_bytes()), " of ", Gib(capacity.usable_bytes()),
                       where, taken);
 }
 
 std::string UnmodelledText(const v1::Memory& memory) {
+  constexpr int kShown = 3;
   const auto& settings = memory.unmodelled_settings();
   if (settings.empty()) return "";
-  return absl::StrCat(" (", absl::StrJoin(settings, ", "), settings.size() == 1 ? " was" : " were",
-                      " not understood)");
+  const auto last = settings.begin() + std::min(settings.size(), kShown);
+  const int more = settings.size() - kShown;
+  return absl::StrCat(" (", UnmodelledCount(memory), ": ",
+                      absl::StrJoin(settings.begin(), last, ", "),
+                      more > 0 ? absl::StrCat(" and ", more, " more") : "", ")");
+}
+
+std::string UnmodelledCount(const v1::Memory& memory) {
+  const int count = memory.unmodelled_settings_size();
+  if (count == 0) return "";
+  return absl::StrCat(count, count == 1 ? " setting" : " settings", " not understood");
 }
 
 std::string CapacityText(const v1::DeviceCapacity& capacity) {

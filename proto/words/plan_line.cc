@@ -68,8 +68,9 @@ std::string MemoryOf(const v1::Plan& plan) {
   const v1::Memory& memory = plan.memory();
   const std::string usable = absl::StrCat(" of ", Gib(memory.capacity().usable_bytes()), " usable");
   if (memory.scope() == v1::MEMORY_SCOPE_LAYOUT) {
-    return absl::StrCat(memory.unmodelled_settings().empty() ? "" : "at most ",
-                        text::IntervalText(memory.peak_bytes()), usable);
+    const std::string count = text::UnmodelledCount(memory);
+    return absl::StrCat(text::IntervalText(memory.peak_bytes()), usable,
+                        count.empty() ? "" : absl::StrCat(", ", count));
   }
   return absl::StrCat(
       Gib(memory.peak_bytes().expected()), usable, ", ",

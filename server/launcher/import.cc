@@ -6,6 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/text.h"
 #include "server/launcher/file_format.h"
@@ -23,10 +25,16 @@ std::string NameOf(const v1::LaunchFile& file, int place) {
   return file.name().empty() ? absl::StrCat("file ", place + 1) : file.name();
 }
 
+// "is no JSON: ..." of "no JSON: ...", to follow the name of a field.
+std::string AsPredicate(absl::string_view message) {
+  if (absl::ConsumePrefix(&message, "it ")) return std::string(message);
+  return absl::StrCat("is ", message);
+}
+
 // Reads one; the status says what is wrong with its content.
 absl::StatusOr<UnionFile> ReadLaunchFile(const v1::LaunchFile& file, int place, bool with_model) {
   absl::StatusOr<LaunchText> text = ParseLaunchText(file.name(), file.content());
-  if (!text.ok()) return text.status();
+  if (!text.ok()) return absl::InvalidArgumentError(AsPredicate(text.status().message()));
   const FileFormat* const format =
       file.format().empty() ? FormatOf(*text) : FormatNamed(file.format());
   if (format == nullptr) return absl::InvalidArgumentError(UnknownKind(*text));

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/call/status.h"
+#include "server/launcher/import.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
@@ -27,6 +29,12 @@ using Handler = std::function<grpc::Status(grpc::ServerContext*, const Request&,
 using PlanHandler = Handler<v1::PlanRunRequest, v1::PlanRunResponse>;
 using ListHandler = Handler<v1::ListAcceleratorsRequest, v1::ListAcceleratorsResponse>;
 
+// Files are read as the service reads them.
+inline grpc::Status ImportAsServer(grpc::ServerContext*, const v1::ImportRunRequest& request,
+                                   v1::ImportRunResponse* response) {
+  return server::ToGrpcStatus(server::ImportRun(request, response), "");
+}
+
 // The calls of PlanningService; without a handler a method answers UNIMPLEMENTED.
 struct PlanningHandlers {
   PlanHandler plan_run = {};
@@ -36,6 +44,8 @@ struct PlanningHandlers {
   Handler<v1::SizeClusterRequest, v1::SizeClusterResponse> size_cluster = {};
   Handler<v1::SizeModelRequest, v1::SizeModelResponse> size_model = {};
   Handler<v1::AdmitRequest, v1::AdmitResponse> admit = {};
+  Handler<v1::ImportRunRequest, v1::ImportRunResponse> import_run = ImportAsServer;
+  Handler<v1::ExportRunRequest, v1::ExportRunResponse> export_run = {};
 };
 
 // The calls of HardwareService; without a handler a method answers UNIMPLEMENTED.
@@ -117,6 +127,8 @@ class FakeServer {
     SEXTANT_FAKE_RPC(SizeCluster, size_cluster)
     SEXTANT_FAKE_RPC(SizeModel, size_model)
     SEXTANT_FAKE_RPC(Admit, admit)
+    SEXTANT_FAKE_RPC(ImportRun, import_run)
+    SEXTANT_FAKE_RPC(ExportRun, export_run)
 
    private:
     PlanningHandlers handlers_;

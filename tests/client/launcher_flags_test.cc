@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "server/launcher/export.h"
 #include "tests/client/fake_server.h"
 #include "tests/launcher/sample_launch.h"
 #include "tests/support/temporary_folder.h"
@@ -18,13 +19,31 @@ using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 using Plans = Answering<v1::PlanRunRequest, v1::PlanRunResponse>;
-using Counts = Answering<v1::CountModelRequest, v1::CountModelResponse>;
-using Nodes = Answering<v1::ListNodeTypesRequest, v1::ListNodeTypesResponse>;
 
-// A server that plans every run to fit, of the sample's model, in nodes of 8.
+// Writes runs as the service does, of the sample's model, in nodes of 8.
+struct Exports {
+  std::vector<v1::ExportRunRequest> requests = {};
+
+  Handler<v1::ExportRunRequest, v1::ExportRunResponse> handler() {
+    return [this](grpc::ServerContext*, const v1::ExportRunRequest& got,
+                  v1::ExportRunResponse* out) {
+      requests.push_back(got);
+      absl::Status status = server::CheckExport(got, out);
+      if (status.ok() && !got.check_only()) {
+        status = server::ExportRun(
+            got, {.shape = server::DenseLaunch().model, .name = "sample", .devices_per_node = 8},
+            out);
+      }
+      return server::ToGrpcStatus(status, "");
+    };
+  }
+};
+
+// A server that plans every run to fit.
 struct Server {
   Server() {
     v1::Plan& plan = *plans.response.mutable_plan();
@@ -34,11 +53,6 @@ struct Server {
     v1::TimeEstimate* time = plan.add_estimates();
     time->set_kind(v1::ESTIMATE_KIND_PREDICTED);
     time->mutable_elapsed_seconds()->set_high(7200);
-    *counts.response.mutable_architecture() = server::DenseLaunch().model;
-    v1::NodeType* node = nodes.response.add_node_types();
-    node->set_name("dgx-h100");
-    node->add_accelerators("h100-sxm");
-    node->set_device_count(8);
   }
 
   Ran Run(std::vector<std::string> args, const std::string& input = "") {
@@ -47,10 +61,8 @@ struct Server {
   }
 
   Plans plans;
-  Counts counts;
-  Nodes nodes;
-  FakeServer server{
-      plans.handler(), {.list_node_types = nodes.handler()}, {.count_model = counts.handler()}};
+  Exports exports;
+  FakeServer server{PlanningHandlers{.plan_run = plans.handler(), .export_run = exports.handler()}};
 };
 
 std::vector<std::string> Plan(std::vector<std::string> more) {
@@ -76,11 +88,12 @@ TEST(Emit, WritesTheFileAlone) {
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_EQ(ran.out, server::LauncherGolden("dense.megatron"));
   EXPECT_EQ(ran.err, "");
-  // The plan was of the launcher's framework, and the shape was asked for without its changes.
+  // The plan was of the launcher's framework.
   EXPECT_EQ(server.plans.request.layout().framework().kind(),
             v1::FrameworkMemory::KIND_MEGATRON_LM);
-  EXPECT_TRUE(server.counts.request.include_architecture());
-  EXPECT_EQ(server.counts.request.model().preset(), "toy");
+  ASSERT_EQ(server.exports.requests.size(), 2u);
+  EXPECT_TRUE(server.exports.requests.front().check_only());
+  EXPECT_EQ(server.exports.requests.back().elapsed_seconds(), 7200);
 }
 
 TEST(Emit, WritesAFileBesidesThePlan) {
@@ -221,7 +234,7 @@ TEST(FromLauncher, FlagsOverrideWhatItSays) {
       server.Run({"plan", "--accelerator=h100-sxm", "--devices=64", "--tp=4", "--from-megatron",
                   server::LauncherGolden("dense.megatron") + " --lr 1e-4"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_EQ(ran.err, "ignored: --lr\n");
+  EXPECT_EQ(ran.err, "not understood: --lr\n");
   const v1::PlanRunRequest& request = server.plans.request;
   EXPECT_EQ(request.layout().parallel().tensor_parallel_size(), 4);
   EXPECT_EQ(request.layout().parallel().virtual_stage_count(), 2);
@@ -239,8 +252,7 @@ TEST(FromLauncher, WhatItDoesNotUnderstandOpensTheVerdict) {
   Ran ran = server.Run({"plan", "--devices=8", "--from-torchtitan=-"}, toml);
   EXPECT_THAT(server.plans.request.layout().unmodelled_settings(),
               ElementsAre("activation_checkpoint.mode = selective"));
-  EXPECT_THAT(ran.out, HasSubstr("memory  at most "));
-  EXPECT_THAT(ran.out, ContainsRegex("\\(activation_checkpoint.mode = selective\\s+was not"));
+  EXPECT_THAT(ran.out, ContainsRegex("\\(1\\s+setting\\s+not\\s+understood:"));
   ran = server.Run({"plan", "--devices=8", "--recompute=full", "--from-torchtitan=-"}, toml);
   EXPECT_THAT(server.plans.request.layout().unmodelled_settings(), IsEmpty());
 }
@@ -281,7 +293,7 @@ TEST(FromLauncher, IsForSearchesAndMemoryToo) {
   server.plans.response.mutable_plan()->mutable_memory()->add_stages();
   ran = server.Run({"memory", "toy", "--from-megatron", "--context-parallel-size 4 --lr 1"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_EQ(ran.err, "ignored: --lr\n");
+  EXPECT_EQ(ran.err, "not understood: --lr\n");
   EXPECT_EQ(server.plans.request.cluster().device_count(), 4);
 }
 
@@ -294,11 +306,93 @@ TEST(FromLauncher, NamesTheFileThatIsWrong) {
   std::filesystem::remove(file);
 }
 
-TEST(FromLauncher, IsOneOfThem) {
+TEST(FromLauncher, AddsUp) {
   Server server;
-  const Ran ran = server.Run({"plan", "toy", "--from-megatron=--bf16", "--from-deepspeed=-"}, "{}");
+  const Ran ran =
+      server.Run({"plan", "toy", "--devices=8", "--from-megatron=--bf16", "--from-deepspeed=-"},
+                 R"({"train_micro_batch_size_per_gpu": 4})");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(server.plans.request.layout().micro_batch_size(), 4);
+  EXPECT_EQ(server.plans.request.training().precision().compute_data_type(), v1::DATA_TYPE_BF16);
+}
+
+// Files without a flag, in a folder of the test's own.
+std::string Written(const std::string& name, const std::string& text) {
+  std::string path = TemporaryFile(name);
+  std::ofstream(path) << text;
+  return path;
+}
+
+TEST(LaunchFiles, AreTakenForWhatTheyHold) {
+  Server server;
+  const std::string run = Written("run.conf", "--num-layers 2 --micro-batch-size 2 --lr 1");
+  const Ran ran = server.Run({"plan", "toy", run, "--devices=8", "--mbs=4"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(ran.err, absl::StrCat("took ", run, " for list of Megatron-LM arguments\n",
+                                  "not understood: --lr\n"));
+  EXPECT_EQ(server.plans.request.layout().micro_batch_size(), 4);  // the flag's
+  EXPECT_EQ(server.plans.request.model().preset(), "toy");
+  EXPECT_THAT(server.plans.request.layout().unmodelled_settings(), ElementsAre("--lr"));
+}
+
+TEST(LaunchFiles, AddUp) {
+  Server server;
+  const std::string model =
+      Written("model.json", R"({"model_type": "llama", "hidden_size": 64, "vocab_size": 8})");
+  const Ran ran = server.Run({"plan", model, "-", "--devices=8"},
+                             R"({"train_batch_size": 16, "zero_optimization": {"stage": 2}})");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(ran.err, absl::StrCat("took ", model, " for model's config.json\n",
+                                  "took standard input for DeepSpeed configuration\n"));
+  EXPECT_THAT(server.plans.request.model().hugging_face_config(), StartsWith("{\"model_type\""));
+  EXPECT_EQ(server.plans.request.layout().global_batch_size(), 16);
+}
+
+TEST(LaunchFiles, SayWithVerboseWhatChangesNothing) {
+  Server server;
+  v1::ImportRunResponse read;
+  read.add_files()->set_name("run.yaml");
+  read.mutable_files(0)->set_format("axolotl configuration");
+  read.mutable_files(0)->add_without_meaning("wandb_project");
+  read.mutable_files(0)->add_wants("ds.json");
+  read.add_notes("layout.micro_batch_size is 1 in a, and 2 in b: the latter counts");
+  const auto import = [&](grpc::ServerContext*, const v1::ImportRunRequest&,
+                          v1::ImportRunResponse* out) {
+    *out = read;
+    return grpc::Status::OK;
+  };
+  FakeServer fake(PlanningHandlers{.plan_run = server.plans.handler(), .import_run = import});
+  const std::string file = Written("run.yaml", "a: 1\n");
+  const std::string brief = "took run.yaml for axolotl configuration\nto be given too: ds.json\n";
+  const std::string note = "--mbs is 1 in a, and 2 in b: the latter counts\n";
+  Ran ran = RunWith({"plan", file, "--address", fake.address()});
+  EXPECT_EQ(ran.err, brief + note);
+  ran = RunWith({"plan", file, "-v", "--address", fake.address()});
+  EXPECT_EQ(ran.err, brief + "without meaning: wandb_project\n" + note);
+}
+
+TEST(LaunchFiles, AreNamedWhereTheyAreWrong) {
+  Server server;
+  const std::string list = Written("list.json", "{\"a\": [1,}");
+  const std::string cells = Written("cells.ipynb", R"({"cells": [], "nbformat": 4})");
+  const Ran ran = server.Run({"plan", list, cells, "--devices=8"});
   EXPECT_EQ(ran.exit_code, 3);
-  EXPECT_THAT(ran.err, HasSubstr("give one of them"));
+  EXPECT_THAT(ran.err, HasSubstr(absl::StrCat(list, " is no JSON: line 1: ")));
+  EXPECT_THAT(ran.err, Not(HasSubstr("json.exception")));
+  EXPECT_THAT(ran.err, HasSubstr(absl::StrCat(cells, " is a notebook: not read; give ")));
+}
+
+TEST(LaunchFiles, AreToldFromModels) {
+  for (const char* model : {"llama-3.1-8b", "gpt2", "meta-llama/Llama-3.1-8B", "qwen2.5-0.5b"}) {
+    EXPECT_FALSE(IsLaunchFile(model)) << model;
+  }
+  for (const char* file :
+       {"-", "run.yaml", "./run", "../run", "/etc/run", "job.sbatch", "x.json"}) {
+    EXPECT_TRUE(IsLaunchFile(file)) << file;
+  }
+  // A model, as it was before files were read.
+  EXPECT_FALSE(IsLaunchFile("config.json"));
+  EXPECT_FALSE(IsLaunchFile("llama/params.json"));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "server/launcher/run_union.h"
 #include "tests/support/cases.h"
 #include "tests/support/source_folder.h"
 
@@ -60,6 +61,11 @@ void ReadJson(const std::string& json, google::protobuf::Message* out) {
   ASSERT_TRUE(parsed.ok()) << parsed.ToString() << "\n" << json;
 }
 
+v1::PlanRunRequest UnionOfOne(const LauncherRead& read, const v1::PlanRunRequest& caller) {
+  return UnionOf({{.name = "file", .format = &FileFormats().front(), .read = read}}, caller)
+      .request;
+}
+
 LaunchedRun LaunchOf(const std::string& model, const std::string& changes) {
   LaunchedRun run;
   ReadJson(kRequest, &run.request);
@@ -83,18 +89,19 @@ LaunchedRun Changed(LaunchedRun run, const std::string& changes) {
 }
 
 v1::PlanRunRequest RequestAsRead(const LauncherRead& read, const v1::PlanRunRequest& original) {
-  v1::PlanRunRequest out;
-  *out.mutable_cluster() = original.cluster();
-  Merge(read, &out);
-  Complete(read, &out);
+  v1::PlanRunRequest caller;
+  *caller.mutable_cluster() = original.cluster();
+  v1::PlanRunRequest out = UnionOfOne(read, caller);
+  if (out.has_layout()) out.mutable_layout()->clear_unmodelled_settings();
   return out;
 }
 
 std::vector<std::string> LoweringOf(const LauncherRead& read, bool recompute_given) {
-  google::protobuf::FieldMask given;
-  if (recompute_given) given.add_paths("training.recompute");
-  v1::PlanRunRequest request;
-  OpenVerdict(read, given, &request);
+  v1::PlanRunRequest caller;
+  if (recompute_given) caller.mutable_training()->set_recompute(v1::RECOMPUTE_POLICY_FULL);
+  LauncherRead lowering = read;
+  lowering.ignored.clear();
+  const v1::PlanRunRequest request = UnionOfOne(lowering, caller);
   const auto& settings = request.layout().unmodelled_settings();
   return {settings.begin(), settings.end()};
 }

@@ -26,7 +26,12 @@ LaunchedRun Changed(LaunchedRun run, const std::string& changes);
 // The request that a launcher's file makes of one on the devices of `original`.
 v1::PlanRunRequest RequestAsRead(const LauncherRead& read, const v1::PlanRunRequest& original);
 
-// Settings of `read` that may lower memory, as OpenVerdict() leaves them in a request. A flag gives
+// Adds what was read to a request that says nothing of the model.
+inline void Merge(const LauncherRead& read, v1::PlanRunRequest* request) {
+  request->MergeFrom(read.request);
+}
+
+// Settings of `read` that may lower memory, as ImportRun() leaves them in a request. A flag gives
 // training.recompute where `recompute_given`.
 std::vector<std::string> LoweringOf(const LauncherRead& read, bool recompute_given = false);
 
