@@ -7,6 +7,14 @@
 namespace sextant {
 namespace {
 
+template <typename Visit>
+void ForEachChosenSize(Visit visit) {
+  const auto visit_size = [&](const auto& each) {
+    if constexpr (std::is_same_v<decltype(each), const ChosenPart<int32_t>&>) visit(each);
+  };
+  std::apply([&](const auto&... each) { (visit_size(each), ...); }, kChosenParts);
+}
+
 // A size of 0 is left open.
 template <typename Value>
 void SetField(const LayoutField& field, Value value, RunLayout& out) {
@@ -45,6 +53,26 @@ void DealLayers(const LayoutChoice& choice, int64_t layer_count, std::vector<int
 }
 
 }  // namespace
+
+std::vector<UnpublishedSize> UnpublishedSizesOf(const LayoutChoice& choice) {
+  constexpr absl::string_view kLayout = "layout.";
+  std::vector<UnpublishedSize> out;
+  ForEachChosenSize([&](const ChosenPart<int32_t>& each) {
+    const int64_t size = choice.*each.value;
+    if (size <= each.published.size) return;
+    out.push_back({each.field->path.substr(kLayout.size()), size, each.published.size,
+                   each.published.source});
+  });
+  return out;
+}
+
+bool IsPublished(const LayoutChoice& choice) {
+  bool out = true;
+  ForEachChosenSize([&](const ChosenPart<int32_t>& each) {
+    out = out && choice.*each.value <= each.published.size;
+  });
+  return out;
+}
 
 void ApplyTo(const LayoutChoice& choice, int64_t layer_count, JobChoice& run) {
   RunLayout& layout = run.layout;

@@ -1,13 +1,17 @@
-// What a search chooses of a run's layout, packed: each part once, with the field that it sets and
-// with what depends on it.
+// The parts of a run's layout that a search chooses, packed: each once, with the field that it sets
+// and with what depends on it.
 #ifndef SEXTANT_ENGINE_SEARCH_LAYOUT_CHOICE_H_
 #define SEXTANT_ENGINE_SEARCH_LAYOUT_CHOICE_H_
 
 #include <compare>
 #include <cstdint>
+#include <limits>
 #include <tuple>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "engine/memory/schedule/pipeline_schedule.h"
 #include "engine/model/trace/micro_batch.h"
@@ -47,7 +51,7 @@ struct LayoutChoice {
   friend std::strong_ordering operator<=>(const LayoutChoice&, const LayoutChoice&) = default;
 };
 
-// What depends on a part of a choice, beside memory and time as a whole.
+// The values that depend on a part of a choice, apart from memory and time as a whole.
 enum class ChoicePart {
   kLayers,      // layers on a rank, and all below
   kStages,      // the division of layers into stages
@@ -55,20 +59,46 @@ enum class ChoicePart {
   kState,       // the division of state
 };
 
+// The largest size of published runs. docs/search.md, "Beyond published runs".
+struct PublishedMost {
+  int64_t size = std::numeric_limits<int64_t>::max();
+  absl::string_view source = "";
+};
+
 template <typename Value>
 struct ChosenPart {
   Value LayoutChoice::*value;
   ChoicePart part;
   const LayoutField* field = nullptr;  // null: ApplyTo() says what it sets
+  PublishedMost published = {};
 };
 
 // All members of LayoutChoice.
 inline constexpr std::tuple kChosenParts = {
-    ChosenPart<int32_t>{&LayoutChoice::tensor, ChoicePart::kLayers, &kTensorParallelField},
-    ChosenPart<int32_t>{&LayoutChoice::pipeline, ChoicePart::kStages, &kPipelineParallelField},
-    ChosenPart<int32_t>{&LayoutChoice::virtual_stages, ChoicePart::kStages, &kVirtualStagesField},
-    ChosenPart<int32_t>{&LayoutChoice::context, ChoicePart::kLayers, &kContextParallelField},
-    ChosenPart<int32_t>{&LayoutChoice::expert, ChoicePart::kLayers, &kExpertParallelField},
+    ChosenPart<int32_t>{
+        &LayoutChoice::tensor,
+        ChoicePart::kLayers,
+        &kTensorParallelField,
+        {16, "nanotron, benchmark summary of the Ultra-Scale Playbook: 80B on 512 H100s"}},
+    ChosenPart<int32_t>{
+        &LayoutChoice::pipeline,
+        ChoicePart::kStages,
+        &kPipelineParallelField,
+        {64, "Narayanan et al. 2021 (arXiv 2104.04473) table 1: 1T on 3,072 A100s"}},
+    ChosenPart<int32_t>{
+        &LayoutChoice::virtual_stages,
+        ChoicePart::kStages,
+        &kVirtualStagesField,
+        {24, "NVIDIA Megatron-Bridge, performance summary, 25.11: Qwen3 30B-A3B on 16 H100s"}},
+    ChosenPart<int32_t>{&LayoutChoice::context,
+                        ChoicePart::kLayers,
+                        &kContextParallelField,
+                        {32, "NVIDIA NeMo, long sequence performance: Llama 2 7B on 1,024 H100s"}},
+    ChosenPart<int32_t>{
+        &LayoutChoice::expert,
+        ChoicePart::kLayers,
+        &kExpertParallelField,
+        {128, "NVIDIA DGX Cloud benchmarking, v25.05.05: Llama 4 Maverick on 512 H100s"}},
     ChosenPart<int32_t>{&LayoutChoice::expert_tensor, ChoicePart::kLayers,
                         &kExpertTensorParallelField},
     ChosenPart<int32_t>{&LayoutChoice::micro_batch, ChoicePart::kMicroBatch,
@@ -101,6 +131,20 @@ LayoutChoice Without(LayoutChoice choice) {
   std::apply([&](const auto&... each) { (reset(each), ...); }, kChosenParts);
   return choice;
 }
+
+// A size of a layout that is beyond all published runs. Views point to literals.
+struct UnpublishedSize {
+  absl::string_view field = "";  // of RunLayout
+  int64_t size = 0;
+  int64_t most = 0;  // of published runs
+  absl::string_view source = "";
+};
+
+// The sizes of `choice` that no published run has; most layouts have none.
+std::vector<UnpublishedSize> UnpublishedSizesOf(const LayoutChoice& choice);
+
+// True where there are none.
+bool IsPublished(const LayoutChoice& choice);
 
 // Writes `choice` to `run`. Layers that don't divide into stages are dealt out one by one from the
 // second stage on: the first holds the most activations, the last the head.

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "engine/search/published_sizes.h"
+#include "engine/search/layout_choice.h"
 
 namespace sextant {
 namespace {

@@ -5,9 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "engine/run/job.h"
 #include "server/convert/enums.h"
+#include "server/convert/layout.h"
 #include "server/convert/message_fields.h"
 #include "server/convert/model_spec.h"
-#include "server/convert/run_layout.h"
 
 namespace sextant::server {
 namespace {

@@ -7,10 +7,10 @@
 #include "engine/run/run_devices.h"
 #include "server/convert/count_spec.h"
 #include "server/convert/enums.h"
+#include "server/convert/layout.h"
 #include "server/convert/message_fields.h"
 #include "server/convert/model_spec.h"
 #include "server/convert/rates.h"
-#include "server/convert/run_layout.h"
 #include "server/convert/whole_run.h"
 
 namespace sextant::server {

@@ -4,7 +4,7 @@
 
 #include "engine/hardware/rates.h"
 #include "server/convert/batched_run.h"
-#include "server/convert/layout_search.h"
+#include "server/convert/layout.h"
 #include "server/convert/message_fields.h"
 #include "server/convert/plan.h"
 

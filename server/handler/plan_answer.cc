@@ -11,7 +11,7 @@
 #include "engine/base/note.h"
 #include "engine/base/status_macros.h"
 #include "engine/hardware/rates.h"
-#include "server/convert/layout_search.h"
+#include "server/convert/layout.h"
 #include "server/convert/plan.h"
 #include "server/convert/rates.h"
 #include "server/convert/run_spec.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "server/convert/enums.h"
-#include "server/convert/run_layout.h"
+#include "server/convert/layout.h"
 #include "server/convert/run_spec.h"
 #include "tests/server/message_matchers.h"
 #include "tests/server/sample_calibration.h"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "server/convert/layout_search.h"
+#include "server/convert/layout.h"
 #include "server/convert/step_time.h"
 #include "tests/server/message_matchers.h"
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/search/published_sizes.h"
+#include "engine/search/layout_choice.h"
 
 namespace sextant {
 namespace {
