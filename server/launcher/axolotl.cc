@@ -6,7 +6,8 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "absl/strings/str_join.h"
+#include "server/launcher/hugging_face.h"
 #include "server/launcher/launcher.h"
 
 namespace sextant::server {
@@ -53,13 +54,6 @@ void ReadAxolotlAdapter(const Setting& setting, Reading& reading) {
   constexpr char kDouble[] = "bnb_config_kwargs.bnb_4bit_use_double_quant";
   const bool twice = !file.Has(kDouble) || file.IsOn(kDouble);
   if (four || eight) SetQuantizedBase(four ? 4 : 8, twice, reading);
-}
-
-void ReadAxolotlOptimizer(const Setting& setting, Reading& reading) {
-  const std::string name = reading.file.Text(setting.name).value_or("adamw_torch_fused");
-  // axolotl's names of torchao's.
-  const std::string usual = name == "ao_adamw_8bit" ? "adamw_torch_8bit" : name;
-  ReadTuningOptimizer(setting.name, usual, reading);
 }
 
 // Offloading replaces recomputation, but for full runs, which recompute too.
@@ -115,33 +109,26 @@ void ReadAxolotlLoss(const Setting& setting, Reading& reading) {
   if (file.Has("cut_cross_entropy")) cut = file.IsOn("cut_cross_entropy") && cut;
   const bool chunks = file.IsOn("liger_fused_linear_cross_entropy");
   if (file.IsOn(setting.name)) reading.Set(setting.field, "fused");
-  if (cut || chunks) SetChunkedLoss(reading);
+  if (cut || chunks) SetChunkedLoss(&reading.request());
 }
 
-TuningEngine AxolotlEngine(Reading& reading) {
+// One of its own configurations is read here; another file is wanted, and read where it is given.
+void ReadAxolotlEngine(const Setting& setting, Reading& reading) {
   SettingFile& file = reading.file;
-  if (ReadDeepspeedName("deepspeed", kAxolotlDeepspeed, reading)) return TuningEngine::kDeepspeed;
-  bool offloads = file.IsOn("fsdp_config.offload_params");
-  const bool sharded =
-      file.document().contains("fsdp_config") && file.document()["fsdp_config"].is_object();
-  bool listed = false;
-  for (const std::string& word : TextsAt("fsdp", reading)) {
-    offloads = offloads || word == "offload";
-    listed = true;
+  const std::string config =
+      file.HoldsText(setting.name) ? file.Text(setting.name).value_or("") : "";
+  SetTrainerFramework(!config.empty(), reading);
+  if (!config.empty()) {
+    const DeepspeedPreset* const preset = FindDeepspeedPreset(kAxolotlDeepspeed, config);
+    if (preset == nullptr) return reading.out.wants.push_back(config);
+    const auto read = ReadDeepspeedDocument(DeepspeedDocument(*preset));
+    if (read.ok()) reading.request().MergeFrom(read->request);
+    return;
   }
-  if (!sharded && !listed) return TuningEngine::kNone;
-  constexpr char kStrategy[] = "fsdp_config.sharding_strategy";
-  const std::string strategy = file.Text(kStrategy).value_or("FULL_SHARD");
-  v1::StateSharding& out = *reading.layout().mutable_sharding();
-  if (strategy == "NO_SHARD") return TuningEngine::kNone;
-  if (absl::StartsWith(strategy, "HYBRID_")) file.Ignore(kStrategy);  // the servers' devices
-  out.set_zero_stage(v1::ZERO_STAGE_PARAMETERS);
-  if (absl::StrContains(strategy, "GRAD_OP")) out.set_reshard_after_forward(false);
-  constexpr char kReshard[] = "fsdp_config.reshard_after_forward";
-  if (file.Has(kReshard)) out.set_reshard_after_forward(file.IsOn(kReshard));
-  out.set_offload_optimizer(offloads);
-  out.set_offload_parameters(offloads);
-  return TuningEngine::kFsdp;
+  const std::vector<std::string> words = TextsAt("fsdp", reading);
+  const Json& document = file.document();
+  const bool sharded = document.contains("fsdp_config") && document["fsdp_config"].is_object();
+  if (sharded || !words.empty()) ReadFsdp(absl::StrJoin(words, " "), reading);
 }
 
 // Copies of the sharded state, or the ranks that share one of it.
@@ -180,36 +167,36 @@ v1::DataType AxolotlCompute(SettingFile& file) {
   return fp16 ? v1::DATA_TYPE_FP16 : v1::DATA_TYPE_FP32;
 }
 
-void FinishAxolotl(Reading& reading) {
-  const TuningEngine engine = AxolotlEngine(reading);
+// axolotl loads weights in the type that it computes in (resolve_dtype() of utils/config), bf16
+// under fp8.
+void ReadAxolotlTypes(const Setting&, Reading& reading) {
   const v1::DataType compute = AxolotlCompute(reading.file);
-  FinishTuning(engine, {.compute = compute, .narrow = true}, reading);
+  v1::PrecisionPolicy& out = *reading.training().mutable_precision();
+  out.set_compute_data_type(compute);
+  if (compute == v1::DATA_TYPE_FP32) return;
+  reading.out.loaded_data_type = IsNarrow(compute) ? v1::DATA_TYPE_BF16 : compute;
 }
 
-// Keys of fsdp_config without "fsdp_", as axolotl's own validator takes them; "auto" of what the
-// devices decide.
+// "auto" as what the devices decide, and keys of fsdp_config without "fsdp_", as axolotl's own
+// validators take them.
 Json Normalized(Json document) {
-  for (const char* name : {"bf16", "torch_compile"}) {
-    if (document.value(name, Json()) == "auto") document[name] = true;
-  }
-  if (document.value("bf16", Json()) == "full") document["bf16"] = true;
+  const auto is = [&](const char* name, const char* word) {
+    return document.contains(name) && document[name] == word;
+  };
+  if (is("bf16", "auto") || is("bf16", "full")) document["bf16"] = true;
+  if (is("torch_compile", "auto")) document["torch_compile"] = true;
   for (const char* name : {"tf32", "batch_flattening"}) {
-    if (document.value(name, Json()) == "auto") document.erase(name);
+    if (is(name, "auto")) document.erase(name);
   }
-  Json& config = document["fsdp_config"];
-  if (!config.is_object()) return document;
-  Json out = Json::object();
-  for (const auto& [key, value] : config.items()) {
-    const bool version = key == "fsdp_version";
-    out[std::string(version ? key : absl::StripPrefix(key, "fsdp_"))] = value;
+  if (is("optimizer", "ao_adamw_8bit")) document["optimizer"] = "adamw_torch_8bit";
+  if (document.contains("fsdp_config") && document["fsdp_config"].is_object()) {
+    document["fsdp_config"] = WithoutFsdpPrefix(document["fsdp_config"]);
   }
-  config = std::move(out);
   return document;
 }
 
 constexpr Setting kAxolotlSettings[] = {
-    Other("base_model")
-        .By([](const Setting& s, Reading& r) { ReadTuningModel(s.name, r); }, WriteAxolotlModel),
+    Other("base_model").By(ReadModelName, WriteAxolotlModel),
     Whole("sequence_len", "training.sequence_length").Required().Absent("512"),
     // The layout.
     Whole("micro_batch_size", "layout.micro_batch_size").Unset("1").Read(ReadAxolotlBatch),
@@ -231,9 +218,7 @@ constexpr Setting kAxolotlSettings[] = {
     Takes("layout.parallel.pipeline_parallel_size", "1"),
     Takes("layout.parallel.virtual_stage_count", "1"),
     Takes("layout.schedule", "one-forward-one-backward"),
-    Other("deepspeed")
-        .For("layout.sharding.zero_stage")
-        .By([](const Setting&, Reading&) {}, WriteAxolotlEngine),
+    Other("deepspeed").For("layout.sharding.zero_stage").By(ReadAxolotlEngine, WriteAxolotlEngine),
     Parts("fsdp|fsdp_config.offload_params|fsdp_config.reshard_after_forward|"
           "fsdp_config.activation_checkpointing|fsdp_config.sharding_strategy"),
     Takes("layout.sharding.reshard_after_forward"),
@@ -254,13 +239,13 @@ constexpr Setting kAxolotlSettings[] = {
     Takes("layout.storage.double_quantization"),
     Other("optimizer")
         .For("training.optimizer.kind")
-        .By(ReadAxolotlOptimizer, WriteAxolotlOptimizer),
+        .Only("adamw|adam-8bit|adafactor|sgd|adagrad|rmsprop|lion|muon")
+        .By(ReadTrainerOptimizer, WriteAxolotlOptimizer),
     Takes("training.optimizer.quantization_block_size", "256"),
     Other("bf16")
         .For("training.precision.compute_data_type")
         .Only("fp32|fp16|bf16|fp8")
-        .Joined()
-        .Written(WriteAxolotlPrecision),
+        .By(ReadAxolotlTypes, WriteAxolotlTypes),
     Parts("fp16|bfloat16|float16|float32|fp8"),
     Takes("training.precision.weight_data_type"),
     Takes("training.precision.gradient_data_type"),
@@ -303,6 +288,7 @@ constexpr Setting kAxolotlSettings[] = {
                "lora_embedding_kernel|fp8_enable_fsdp_float8_all_gather|use_scattermoe|"
                "use_sonicmoe|freeze_mm_modules|shrink_embeddings|expert_backend|device_map|"
                "peft_autocast_adapter_dtype"),
+    Lowers("optimizer", "training.optimizer.kind"),
     // Model loading, data, schedules, checkpoints and logs.
     Passes("base_model_config|cls_model_config|tokenizer_|processor_|trust_remote_code|"
            "experimental_skip_move_to_device|use_kernels|output_dir|hub_|save_|"
@@ -367,7 +353,7 @@ absl::Span<const Setting> AxolotlSettings() { return kAxolotlSettings; }
 
 absl::StatusOr<LauncherRead> ReadAxolotl(const LaunchText& text, bool with_model) {
   return ReadSettings(kAxolotlSettings, with_model,
-                      SettingFile::FromDocument(Normalized(text.documents.front())), FinishAxolotl);
+                      SettingFile::FromDocument(Normalized(text.documents.front())));
 }
 
 }  // namespace sextant::server

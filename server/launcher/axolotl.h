@@ -8,14 +8,14 @@
 
 namespace sextant::server {
 
-// Its deepspeed_configs/. Names that start so stand for the same stage: "zero1_torch_compile.json".
+// Its deepspeed_configs/. The first of a kind is written.
 inline constexpr DeepspeedPreset kAxolotlDeepspeed[] = {
-    {"zero1.json", v1::ZERO_STAGE_OPTIMIZER},
-    {"zero2.json", v1::ZERO_STAGE_GRADIENTS, true},
-    {"zero3_bf16.json", v1::ZERO_STAGE_PARAMETERS},
-    {"zero3.json", v1::ZERO_STAGE_PARAMETERS},
-    {"zero3_bf16_cpuoffload_params.json", v1::ZERO_STAGE_PARAMETERS, false, true},
-    {"zero3_bf16_cpuoffload_all.json", v1::ZERO_STAGE_PARAMETERS, true, true},
+    {"zero1.json", 1},
+    {"zero2.json", 2, true},
+    {"zero3_bf16.json", 3},
+    {"zero3.json", 3},
+    {"zero3_bf16_cpuoffload_params.json", 3, false, true},
+    {"zero3_bf16_cpuoffload_all.json", 3, true, true},
 };
 
 inline constexpr char kLigerPlugin[] = "axolotl.integrations.liger.LigerPlugin";
@@ -29,7 +29,7 @@ void WriteAxolotlAdapter(const Setting& setting, Writing& writing);
 void WriteAxolotlAccumulation(const Setting& setting, Writing& writing);
 void WriteAxolotlSteps(const Setting& setting, Writing& writing);
 void WriteAxolotlOptimizer(const Setting& setting, Writing& writing);
-void WriteAxolotlPrecision(const Setting& setting, Writing& writing);
+void WriteAxolotlTypes(const Setting& setting, Writing& writing);
 void WriteAxolotlRecompute(const Setting& setting, Writing& writing);
 void WriteAxolotlLoss(const Setting& setting, Writing& writing);
 void WriteAxolotlEngine(const Setting& setting, Writing& writing);

@@ -1,47 +1,52 @@
 // Runs as axolotl's configuration in YAML, written.
-#include <optional>
+#include <algorithm>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/launcher/axolotl.h"
 #include "server/launcher/launcher.h"
+#include "server/launcher/setting_file.h"
 
 namespace sextant::server {
 namespace {
 
 using Value = SettingList::Value;
 
-TuningEngine EngineOf(const Writing& writing) {
-  if (writing.layout().framework().kind() == v1::FrameworkMemory::KIND_DEEPSPEED) {
-    return TuningEngine::kDeepspeed;
-  }
-  return writing.sizes.zero == v1::ZERO_STAGE_NONE ? TuningEngine::kNone : TuningEngine::kFsdp;
+// Names of transformers' OptimizerNames, and the first of axolotl's own.
+constexpr char kWrittenOptimizers[] =
+    "adamw_torch_fused=adamw|adamw_torch_8bit=adam-8bit|adafactor|sgd|adagrad|rmsprop|"
+    "lion_32bit=lion|muon";
+
+bool IsDeepspeed(const v1::PlanRunRequest& request) {
+  return request.layout().framework().kind() == v1::FrameworkMemory::KIND_DEEPSPEED;
 }
 
-// The precision of a plan, with the API's defaults under its framework filled in.
-v1::PrecisionPolicy WholePrecision(const Writing& writing) {
-  v1::PrecisionPolicy out = writing.training().precision();
-  if (out.compute_data_type() == v1::DATA_TYPE_UNSPECIFIED) {
-    out.set_compute_data_type(v1::DATA_TYPE_BF16);
-  }
+// The precision of a run, with the API's defaults under its framework filled in.
+v1::PrecisionPolicy WholePrecision(const v1::PlanRunRequest& request) {
+  v1::PrecisionPolicy out = request.training().precision();
+  const v1::DataType compute = out.compute_data_type();
+  if (compute == v1::DATA_TYPE_UNSPECIFIED) out.set_compute_data_type(v1::DATA_TYPE_BF16);
   if (out.weight_data_type() == v1::DATA_TYPE_UNSPECIFIED) {
-    const bool deepspeed = EngineOf(writing) == TuningEngine::kDeepspeed;
-    out.set_weight_data_type(deepspeed ? out.compute_data_type() : v1::DATA_TYPE_FP32);
+    out.set_weight_data_type(IsDeepspeed(request) ? out.compute_data_type() : v1::DATA_TYPE_FP32);
   }
   const bool wide = out.weight_data_type() == v1::DATA_TYPE_FP32;
   if (!out.has_master_weights()) out.set_master_weights(!wide);
   if (out.optimizer_data_type() == v1::DATA_TYPE_UNSPECIFIED) {
     out.set_optimizer_data_type(v1::DATA_TYPE_FP32);
   }
+  if (out.gradient_data_type() == out.weight_data_type()) out.clear_gradient_data_type();
   return out;
 }
 
 std::string FlagsOf(const v1::PrecisionPolicy& precision) {
-  const auto text = [&](const char* field) { return FieldOf(precision, field).value_or("fp32"); };
+  const auto text = [&](const char* field) { return FieldOf(precision, field).value_or(""); };
   return absl::StrCat("--weight-data-type=", text("weight_data_type"),
                       " --master-weights=", precision.master_weights() ? "true" : "false",
-                      " --optimizer-data-type=", text("optimizer_data_type"));
+                      " --optimizer-data-type=", text("optimizer_data_type"),
+                      precision.gradient_data_type() == v1::DATA_TYPE_UNSPECIFIED
+                          ? ""
+                          : " --gradient-data-type=" + text("gradient_data_type"));
 }
 
 void WriteFsdp(Writing& writing) {
@@ -63,7 +68,7 @@ void WriteFsdp(Writing& writing) {
 void WriteDeepspeedName(const Setting& setting, Writing& writing) {
   const v1::StateSharding& sharding = writing.layout().sharding();
   const auto found = absl::c_find_if(kAxolotlDeepspeed, [&](const DeepspeedPreset& each) {
-    return each.stage == writing.sizes.zero &&
+    return each.stage == writing.sizes.zero - v1::ZERO_STAGE_NONE &&
            each.offloads_optimizer == sharding.offload_optimizer() &&
            each.offloads_parameters == sharding.offload_parameters();
   });
@@ -134,33 +139,18 @@ void WriteAxolotlSteps(const Setting& setting, Writing& writing) {
 
 void WriteAxolotlOptimizer(const Setting& setting, Writing& writing) {
   const v1::OptimizerSpec& optimizer = writing.training().optimizer();
-  const std::string name = TuningOptimizerName(optimizer);
-  if (name.empty()) writing.refusals.Add("--optimizer", "it has no such one");
   if (optimizer.kind() == v1::OptimizerSpec::KIND_ADAM_8BIT &&
       optimizer.quantization_block_size() != 256) {
     writing.refusals.Add("--quantization-block-size", "it takes 256");
   }
-  writing.list.Add(setting.name, name);
+  for (const SettingWord& word : WordsOf(kWrittenOptimizers)) {
+    const std::string kind = FieldOf(optimizer, "kind").value_or("adamw");
+    if (word.value == kind) return writing.list.Add(setting.name, std::string(word.name));
+  }
 }
 
-void WriteAxolotlPrecision(const Setting& setting, Writing& writing) {
-  const v1::PrecisionPolicy whole = WholePrecision(writing);
-  v1::PrecisionPolicy made =
-      TuningPrecision(EngineOf(writing), {.compute = whole.compute_data_type(), .narrow = true},
-                      writing.run.request);
-  if (made.optimizer_data_type() == v1::DATA_TYPE_UNSPECIFIED) {
-    made.set_optimizer_data_type(v1::DATA_TYPE_FP32);
-  }
-  if (made.weight_data_type() != whole.weight_data_type() ||
-      made.master_weights() != whole.master_weights() ||
-      made.optimizer_data_type() != whole.optimizer_data_type()) {
-    writing.refusals.Add(FlagsOf(whole), absl::StrCat("it trains with ", FlagsOf(made)));
-  }
-  const v1::DataType gradient = whole.gradient_data_type();
-  if (gradient != v1::DATA_TYPE_UNSPECIFIED && gradient != made.weight_data_type()) {
-    writing.refusals.Add("--gradient-data-type", "they are stored as weights");
-  }
-  const v1::DataType compute = whole.compute_data_type();
+void WriteAxolotlTypes(const Setting& setting, Writing& writing) {
+  const v1::DataType compute = WholePrecision(writing.run.request).compute_data_type();
   writing.list.Add(setting.name, compute == v1::DATA_TYPE_BF16 || IsNarrow(compute));
   if (compute == v1::DATA_TYPE_FP16) writing.list.Add("fp16", true);
   if (IsNarrow(compute)) writing.list.Add("fp8", true);
@@ -184,16 +174,14 @@ void WriteAxolotlLoss(const Setting& setting, Writing& writing) {
   if (chunks && kernels.loss_chunk_tokens() != tokens) {
     writing.refusals.Add("--loss-chunk-tokens", absl::StrCat("Liger's take ", tokens));
   }
-  if (kernels.loss() == v1::KernelChoices::LOSS_UNSPECIFIED &&
-      EngineOf(writing) == TuningEngine::kDeepspeed) {
+  if (kernels.loss() == v1::KernelChoices::LOSS_UNSPECIFIED && IsDeepspeed(writing.run.request)) {
     writing.refusals.Add("--loss", "give plain, fused or chunked");
   }
 }
 
 void WriteAxolotlEngine(const Setting& setting, Writing& writing) {
-  const TuningEngine engine = EngineOf(writing);
-  if (engine == TuningEngine::kFsdp) WriteFsdp(writing);
-  if (engine == TuningEngine::kDeepspeed) WriteDeepspeedName(setting, writing);
+  if (IsDeepspeed(writing.run.request)) return WriteDeepspeedName(setting, writing);
+  if (writing.sizes.zero != v1::ZERO_STAGE_NONE) WriteFsdp(writing);
 }
 
 void WriteAxolotlGroup(const Setting& setting, Writing& writing) {
@@ -202,7 +190,7 @@ void WriteAxolotlGroup(const Setting& setting, Writing& writing) {
   const int64_t ranks = sizes.data * sizes.context;
   const int64_t group = sharding.has_shard_group_size() ? sharding.shard_group_size() : ranks;
   if (group == ranks) return;
-  if (EngineOf(writing) != TuningEngine::kFsdp) {
+  if (IsDeepspeed(writing.run.request) || writing.sizes.zero == v1::ZERO_STAGE_NONE) {
     return writing.refusals.Add("--shard-group-size", "it takes --zero=3, without DeepSpeed");
   }
   if (group <= 0 || group % sizes.context != 0 || ranks % group != 0) {
@@ -220,10 +208,23 @@ void WriteAxolotlTensor(const Setting& setting, Writing& writing) {
   writing.refusals.Add("--sp", "tensor parallel ranks keep whole sequences: give --sp=false");
 }
 
+// The types of weights follow from the engine: what is written has to be read as it was planned.
 absl::StatusOr<LauncherFile> WriteAxolotl(const LaunchedRun& run) {
   absl::StatusOr<Writing> written = WriteSettings("axolotl", AxolotlSettings(), run);
   if (!written.ok()) return written.status();
   written->out.text = written->list.Yaml();
+  const absl::StatusOr<LaunchText> text = ParseLaunchText("", written->out.text);
+  if (!text.ok()) return text.status();
+  const absl::StatusOr<LauncherRead> read = ReadAxolotl(*text, true);
+  if (!read.ok()) return read.status();
+  v1::PlanRunRequest made;
+  *made.mutable_cluster() = run.request.cluster();
+  Merge(*read, &made);
+  Complete(*read, &made);
+  const std::string planned = FlagsOf(WholePrecision(run.request));
+  const std::string trained = FlagsOf(WholePrecision(made));
+  if (planned != trained) written->refusals.Add(planned, absl::StrCat("it trains with ", trained));
+  if (!written->refusals.status().ok()) return written->refusals.status();
   return std::move(written->out);
 }
 

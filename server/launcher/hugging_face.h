@@ -64,9 +64,12 @@ inline constexpr const char* kFsdpOffNames[] = {"fsdp_config.min_num_params", "f
 // Reads a model by its repository's name. A local folder is wanted as its config.json.
 void ReadModelName(const Setting& setting, Reading& reading);
 
-// Matrices that adapters are on, as ModelChanges.Adapters names them, for the name of a module in
-// transformers, "q_proj". Empty where it is not known.
-std::vector<std::string> MatricesOf(absl::string_view module);
+// The framework of a run on the Trainer: DeepSpeed's, or the Trainer's own unless another file says
+// otherwise. Its models multiply query, key and value apart, and its loss is of whole logits.
+void SetTrainerFramework(bool deepspeed, Reading& reading);
+
+// Reads the name of an optimizer: one of OptimizerNames.
+void ReadTrainerOptimizer(const Setting& setting, Reading& reading);
 
 // The document with texts "true" and "12" as what they stand for, as HfArgumentParser and
 // TrainingArguments read them.

@@ -49,7 +49,8 @@ void LoadWeights(v1::DataType type, v1::PlanRunRequest* request) {
   const v1::FrameworkMemory::Kind kind = request->layout().framework().kind();
   const bool sharded = request->layout().sharding().zero_stage() > v1::ZERO_STAGE_NONE;
   const bool mixed = precision.compute_data_type() == v1::DATA_TYPE_BF16 ||
-                     precision.compute_data_type() == v1::DATA_TYPE_FP16;
+                     precision.compute_data_type() == v1::DATA_TYPE_FP16 ||
+                     IsNarrow(precision.compute_data_type());
   if (kind != v1::FrameworkMemory::KIND_HUGGING_FACE_TRAINER || (sharded && mixed)) return;
   if (precision.weight_data_type() != v1::DATA_TYPE_UNSPECIFIED) return;
   precision.set_weight_data_type(type);

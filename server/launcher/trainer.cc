@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "proto/words/field_path.h"
+#include "server/launcher/fine_tuning.h"
 #include "server/launcher/hugging_face.h"
 #include "server/launcher/setting_file.h"
 
@@ -33,8 +34,9 @@ struct TrainerOptimizer {
   bool lowers = false;    // it may need less memory
 };
 
-// The names of OptimizerNames. bitsandbytes' and Apex's keep fp32 moments of any weights; torchao's
-// divide blocks of 256 (torchao/optim/adam.py). SGD has no momentum: Trainer gives it none.
+// The names of OptimizerNames. bitsandbytes' and Apex's keep fp32 moments of any weights; its 8-bit
+// ones (0.50.1, optim/optimizer.py) and torchao's (optim/adam.py) divide blocks of 256. SGD has no
+// momentum: Trainer gives it none.
 constexpr TrainerOptimizer kTrainerOptimizers[] = {
     {"adamw_torch", "adamw"},
     {"adamw_torch_fused", "adamw"},
@@ -67,27 +69,10 @@ constexpr TrainerOptimizer kTrainerOptimizers[] = {
     {"galore_adamw_8bit_layerwise", "adam-8bit", true, true},
     {"apollo_adamw", "adamw", true, true},
     {"apollo_adamw_layerwise", "adamw", true, true},
+    {"muon", "muon"},  // axolotl's and LLaMA-Factory's
     {"lomo", "adamw", true, true},
     {"adalomo", "adamw", true, true},
 };
-
-// A DeepSpeed file's optimizer goes first: Trainer builds that.
-void ReadTrainerOptimizer(const Setting& setting, Reading& reading) {
-  const std::string name = reading.file.Text(setting.name).value_or("");
-  if (name.empty()) return;
-  const auto known = absl::c_find_if(kTrainerOptimizers, [&](auto& o) { return name == o.name; });
-  if (known == std::end(kTrainerOptimizers)) return reading.file.Ignore(setting.name);
-  v1::PlanRunRequest& defaults = reading.out.defaults;
-  words::SetField("training.optimizer.kind", known->kind, &defaults).IgnoreError();  // the table's
-  v1::TrainingSpec& training = *defaults.mutable_training();
-  const v1::OptimizerSpec::Kind kind = training.optimizer().kind();
-  const bool wide = kind == v1::OptimizerSpec::KIND_ADAMW || kind == v1::OptimizerSpec::KIND_LION ||
-                    kind == v1::OptimizerSpec::KIND_RMSPROP;
-  if (known->own_type && wide) {
-    training.mutable_precision()->set_optimizer_data_type(v1::DATA_TYPE_FP32);
-  }
-  if (known->lowers) reading.file.Ignore(setting.name);
-}
 
 // "flash_attention_2", "sdpa", or a kernel of the Hub, "kernels-community/flash-attn".
 void ReadTrainerAttention(const Setting& setting, Reading& reading) {
@@ -126,60 +111,16 @@ void ReadTrainerMethod(const Setting& setting, Reading& reading) {
   if (reading.file.Text(setting.name).value_or("full") != "full") reading.file.Ignore(setting.name);
 }
 
-// The names of targets, as a list or joined by commas or blanks.
-std::vector<std::string> TargetsIn(const TrainerJson& value) {
-  if (value.is_string()) {
-    return absl::StrSplit(value.get<std::string>(), absl::ByAnyChar(", "), absl::SkipEmpty());
-  }
-  std::vector<std::string> out;
-  if (!value.is_array()) return out;
-  for (const TrainerJson& each : value) {
-    if (each.is_string()) out.push_back(each.get<std::string>());
-  }
-  return out;
-}
-
-// peft's own targets are query and value of most families
-// (TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING of src/peft/utils/constants.py). Where a name
-// is not known, adapters are taken to be on every matrix.
-void ReadTrainerTargets(Reading& reading, v1::ModelChanges::Adapters* out) {
-  constexpr char kName[] = "lora_target_modules";
-  const TrainerJson& document = reading.file.document();
-  const std::vector<std::string> names =
-      document.contains(kName) ? TargetsIn(document[kName]) : std::vector<std::string>();
-  if (reading.file.Has(kName)) {
-    document[kName].is_string() ? void(reading.file.Text(kName)) : void(reading.file.Texts(kName));
-  }
-  if (names.empty()) {
-    out->add_targets("attention.query");
-    out->add_targets("attention.value");
-  }
-  for (const std::string& name : names) {
-    const std::vector<std::string> matrices = MatricesOf(name);
-    if (matrices.empty()) {
-      if (name != "all-linear") reading.file.Ignore(kName);
-      out->clear_targets();
-      out->add_targets("all-linear");
-      return;
-    }
-    for (const std::string& matrix : matrices) {
-      if (!absl::c_linear_search(out->targets(), matrix)) out->add_targets(matrix);
-    }
-  }
-}
-
 // use_peft is TRL's; use_lora and lora are scripts'.
 void ReadTrainerAdapters(const Setting& setting, Reading& reading) {
   constexpr int64_t kTrlRank = 16;  // lora_r of ModelConfig
   SettingFile& file = reading.file;
   const bool on = file.IsOn(setting.name) || file.IsOn("use_lora") || file.IsOn("lora");
   if (!on) return;
-  v1::ModelChanges& changes = *reading.request().mutable_model()->mutable_changes();
+  constexpr char kTargets[] = "lora_target_modules";
   const auto rank = file.Count("lora_r");
-  changes.mutable_adapters()->set_rank(
-      rank.has_value() ? *rank : file.Count("lora_rank").value_or(kTrlRank));
-  ReadTrainerTargets(reading, changes.mutable_adapters());
-  changes.set_base_frozen(true);
+  const int64_t usual = file.Count("lora_rank").value_or(kTrlRank);
+  SetAdapters(rank.value_or(usual), kTargets, TextsAt(kTargets, reading), reading);
 }
 
 constexpr Setting kTrainerSettings[] = {
@@ -323,6 +264,27 @@ constexpr Setting kTrainerSettings[] = {
 };
 
 }  // namespace
+
+// A DeepSpeed file's optimizer goes first: Trainer builds that.
+void ReadTrainerOptimizer(const Setting& setting, Reading& reading) {
+  const std::string name = reading.file.Text(setting.name).value_or("");
+  if (name.empty()) return;
+  const auto known = absl::c_find_if(kTrainerOptimizers, [&](auto& o) { return name == o.name; });
+  if (known == std::end(kTrainerOptimizers)) return reading.file.Ignore(setting.name);
+  v1::PlanRunRequest& defaults = reading.out.defaults;
+  words::SetField("training.optimizer.kind", known->kind, &defaults).IgnoreError();  // the table's
+  v1::TrainingSpec& training = *defaults.mutable_training();
+  const v1::OptimizerSpec::Kind kind = training.optimizer().kind();
+  const bool wide = kind == v1::OptimizerSpec::KIND_ADAMW || kind == v1::OptimizerSpec::KIND_LION ||
+                    kind == v1::OptimizerSpec::KIND_RMSPROP;
+  if (known->own_type && wide) {
+    training.mutable_precision()->set_optimizer_data_type(v1::DATA_TYPE_FP32);
+  }
+  if (kind == v1::OptimizerSpec::KIND_ADAM_8BIT) {
+    training.mutable_optimizer()->set_quantization_block_size(256);
+  }
+  if (known->lowers) reading.file.Ignore(setting.name);
+}
 
 absl::Span<const Setting> TrainerSettings() { return kTrainerSettings; }
 
