@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "engine/base/call_work.h"
 #include "engine/search/layout_evaluator.h"
-#include "engine/search/outcome_builder.h"
+#include "engine/search/search_outcome.h"
 
 namespace sextant {
 

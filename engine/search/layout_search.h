@@ -13,7 +13,6 @@
 #include "engine/run/plan.h"
 #include "engine/run/resolve.h"
 #include "engine/run/run_spec.h"
-#include "engine/search/outcome_builder.h"
 #include "engine/search/search_outcome.h"
 #include "engine/time/step_time.h"
 
