@@ -102,10 +102,13 @@ std::string Names(const std::string& what, const std::string& of,
 // gives its own.
 void AddLayouts(const v1::Plan& plan, v1::ExportRunRequest* out) {
   if (!plan.has_search()) return;
-  *out->add_layouts() = plan.search().chosen();
-  for (const v1::LayoutOption& option : plan.search().alternatives()) {
-    if (out->layouts_size() < 64) *out->add_layouts() = option;
-  }
+  const auto add = [out](const v1::LayoutOption& option) {
+    v1::LaunchLayout* const layout = out->add_layouts();
+    *layout->mutable_layout() = option.layout();
+    layout->set_recompute(option.recompute());
+  };
+  add(plan.search().chosen());
+  for (const v1::LayoutOption& option : plan.search().alternatives()) add(option);
 }
 
 double PredictedSeconds(const v1::Plan& plan) {
@@ -309,7 +312,7 @@ grpc::Status Emit(const Emission& emission, const CommandLine& line, v1::PlanRun
   if (!status.ok()) return status;
   if (answer.layout_index() > 0) {
     const std::string why = answer.refused_size() > 0 ? answer.refused(0) : "it is not expressed";
-    status = PlanInstead(why, question.layouts(0).step_seconds().expected(), line,
+    status = PlanInstead(why, response->plan().search().chosen().step_seconds().expected(), line,
                          answer.mutable_request(), response, &out->instead);
     if (!status.ok()) return status;
     // The same layout, with the time that it was planned to take.

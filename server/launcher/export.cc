@@ -31,15 +31,15 @@ absl::Status Refused(absl::string_view why) {
   return InvalidField("request", absl::StrCat("is refused: ", why));
 }
 
-void Put(const v1::LayoutOption& option, v1::PlanRunRequest* request) {
+void Put(const v1::LaunchLayout& option, v1::PlanRunRequest* request) {
   *request->mutable_layout() = option.layout();
   request->mutable_training()->set_recompute(option.recompute());
 }
 
 // The layouts that may be written, the best first.
-std::vector<v1::LayoutOption> LayoutsOf(const v1::ExportRunRequest& request) {
+std::vector<v1::LaunchLayout> LayoutsOf(const v1::ExportRunRequest& request) {
   if (request.layouts_size() > 0) return {request.layouts().begin(), request.layouts().end()};
-  v1::LayoutOption given;
+  v1::LaunchLayout given;
   *given.mutable_layout() = request.request().layout();
   given.set_recompute(request.request().training().recompute());
   return {given};
@@ -89,7 +89,7 @@ absl::Status ExportRun(const v1::ExportRunRequest& request, const ExportedModel&
                      .elapsed_seconds = request.elapsed_seconds(),
                      .script = request.script()};
   std::vector<std::string> refused;
-  for (const v1::LayoutOption& option : LayoutsOf(request)) {
+  for (const v1::LaunchLayout& option : LayoutsOf(request)) {
     Put(option, &run.request);
     NameFramework(request.launcher(), &run.request);
     absl::StatusOr<LauncherFile> file = WriteLauncher(request.launcher(), run);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "proto/words/config_text.h"
 #include "server/launcher/launcher.h"
+#include "server/launcher/megatron.h"
 
 namespace sextant::server {
 namespace {
@@ -27,6 +28,18 @@ const char* LanguageName(Language language) {
       return "a text";
   }
   return "a file";
+}
+
+// The arguments of a model too.
+absl::Span<const Setting> AllMegatronSettings() {
+  static const auto& all = *[] {
+    auto* out = new std::vector<Setting>(MegatronSettings().begin(), MegatronSettings().end());
+    for (const absl::Span<const Setting> table : ModelTables()) {
+      out->insert(out->end(), table.begin(), table.end());
+    }
+    return out;
+  }();
+  return all;
 }
 
 // A model's config.json, or the params.json of Llama's own releases.
@@ -84,7 +97,7 @@ constexpr FileFormat kFormats[] = {
          },
      .read = [](const LaunchText& text,
                 bool with_model) { return ReadMegatron(text.text, with_model); },
-     .settings = MegatronSettings},
+     .settings = AllMegatronSettings},
     {.name = "model's config.json", .recognises = IsModelConfig, .read = ReadModelConfig},
     {.name = "request of Sextant",
      .recognises =

@@ -169,7 +169,7 @@ absl::StatusOr<SettingFile> SettingFile::FromJson(const std::string& text) {
   };
   try {
     Json root = Json::parse(text, limit);
-    if (deep) return absl::InvalidArgumentError("its objects are nested too deeply");
+    if (deep) return absl::InvalidArgumentError("it is nested too deeply");
     if (root.is_object()) return SettingFile(std::move(root));
     return absl::InvalidArgumentError("it holds no JSON object: write {...}");
   } catch (const Json::exception& error) {

@@ -23,7 +23,7 @@ import time
 import seeds
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TARGETS = ("requests", "config", "calibration", "probe_output")
+TARGETS = ("requests", "config", "import", "calibration", "probe_output")
 MAX_STARTS = 20
 LEAST_SECONDS = 10  # a start that has less left is not worth it
 FAULTS = ("crash-*", "timeout-*", "oom-*", "leak-*")

@@ -5,7 +5,8 @@
 
 tests/fuzz/seeds/TARGET.txt has the seeds, each below a line "--- NAME"; a seed ends before the
 newline that precedes the next of these lines. Seeds of `config` are also the published config.json
-files, and those of `calibration` the files of tests/fuzz/calibrations, which other tests read.
+files, those of `import` the files of tests/golden/launchers, and those of `calibration` the files of
+tests/fuzz/calibrations, which other tests read.
 """
 
 import glob
@@ -36,6 +37,10 @@ def seeds_of(target):
         for line in read("tests", "golden", "config_json.jsonl").splitlines():
             row = json.loads(line)
             seeds[row["name"]] = json.dumps(row["config"], indent=2)
+    if target == "import":
+        for path in glob.glob(os.path.join(ROOT, "tests", "golden", "launchers", "*")):
+            if not path.endswith("_options.txt"):
+                seeds[os.path.basename(path)] = read(path)
     return seeds
 
 

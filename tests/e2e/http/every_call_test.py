@@ -31,6 +31,10 @@ REQUESTS = {
                       "layout": {"globalBatchSize": 2048}}],
     "Admit": [{"words": "llama-3.1-8b --tokens=1T --sequence-length=8192 --gbs=64 --mbs=1",
                "deviceCount": 16, "accelerator": "h100-sxm"}],
+    "ImportRun": [{"files": [{"name": "ds.json", "content": '{"train_batch_size": 64}'}],
+                   "request": {"model": {"preset": "gpt2"}}}, {"files": [{"content": "{"}]}],
+    "ExportRun": [{"request": {**GOOD_REQUEST, "layout": {"globalBatchSize": 2048}},
+                   "launcher": "deepspeed"}],
     "ReportProgress": [{"jobId": "1", "startTime": "2026-01-01T00:00:00Z", "tokenCount": 1000,
                         "deviceCount": 1, "gpuUuids": ["host"], "modelFlopsPerToken": 1e9}],
 }

@@ -80,8 +80,9 @@ enum Mood {
 '''
 
 # Calls that a link can hold.
-GETS = {"PlanRun", "Admit", "ListDataTypes", "DescribeDataType", "DescribeTokens", "CountModel",
-        "ListModels", "ListAccelerators", "ListDevices", "ListNodeTypes"}
+GETS = {"PlanRun", "Admit", "ImportRun", "ExportRun", "ListDataTypes", "DescribeDataType",
+        "DescribeTokens", "CountModel", "ListModels", "ListAccelerators", "ListDevices",
+        "ListNodeTypes"}
 
 
 def small_document(folder, text=SMALL_API):
