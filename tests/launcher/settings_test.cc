@@ -62,7 +62,8 @@ TEST(Settings, SayWhyAFieldIsOutOfReach) {
   all.push_back({"all", FieldsOutOfReach(), ""});
   for (const Launcher& launcher : all) {
     for (const Setting& row : launcher.table) {
-      if (row.reason != nullptr) EXPECT_NE(std::string(row.reason), "") << row.field;
+      const std::string reason = row.reason == nullptr ? "none" : row.reason;
+      EXPECT_NE(reason, "") << row.field;
       EXPECT_TRUE(!row.refused || row.reason != nullptr) << row.field;
     }
   }
