@@ -14,6 +14,7 @@
 #include "engine/run/resolve.h"
 #include "engine/run/run_spec.h"
 #include "engine/run/step_predictor.h"
+#include "engine/search/layout_choice.h"
 #include "engine/search/layout_space.h"
 #include "engine/search/memo.h"
 #include "engine/search/state_bound.h"

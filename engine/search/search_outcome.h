@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "engine/base/call_work.h"
+#include "engine/search/layout_choice.h"
 #include "engine/search/layout_evaluator.h"
 #include "engine/search/layout_space.h"
 

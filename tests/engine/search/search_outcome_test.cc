@@ -12,6 +12,32 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::IsEmpty;
 
+// A member without a part would set no field, and stay in every key.
+TEST(LayoutChoice, HasAPartForEveryMember) {
+  const LayoutChoice choice = {.tensor = 2,
+                               .pipeline = 3,
+                               .virtual_stages = 4,
+                               .context = 5,
+                               .expert = 6,
+                               .expert_tensor = 7,
+                               .micro_batch = 8,
+                               .shard_group = 9,
+                               .zero_stage = ZeroStage::kParameters,
+                               .stays_gathered = true,
+                               .recompute = {.policy = RecomputePolicy::kFull},
+                               .schedule = PipelineSchedule::kDualPipe,
+                               .sequence_parallel = true,
+                               .offload = Offload::kAll,
+                               .loss = LossKind::kFused};
+  const LayoutChoice layers = Without<ChoicePart::kState>(
+      Without<ChoicePart::kMicroBatch>(Without<ChoicePart::kStages>(choice)));
+  EXPECT_EQ(
+      layers,
+      (LayoutChoice{
+          .tensor = 2, .context = 5, .expert = 6, .expert_tensor = 7, .loss = LossKind::kFused}));
+  EXPECT_EQ(Without<ChoicePart::kLayers>(layers), LayoutChoice());
+}
+
 // Narayanan et al. 2021, table 1, has 64 stages; Megatron-Bridge 24 chunks a stage.
 TEST(PublishedSizes, NamesSizesBeyondPublishedRuns) {
   EXPECT_THAT(UnpublishedSizesOf({.pipeline = 64, .virtual_stages = 24}), IsEmpty());

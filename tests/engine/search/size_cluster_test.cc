@@ -366,5 +366,14 @@ TEST(SizeCluster, EndsWithItsCall) {
             absl::StatusCode::kCancelled);
 }
 
+// Numbers of devices are tried with the model of the first.
+TEST(SizeCluster, CountsTheModelOnce) {
+  CallWork work;
+  const auto size = FindClusterSize(WithLayout(), {.max_devices = 64}, {}, work);
+  ASSERT_TRUE(size.ok()) << size.status();
+  EXPECT_GT(size->tried.size(), 2u);
+  EXPECT_EQ(work.models(), 1);
+}
+
 }  // namespace
 }  // namespace sextant
