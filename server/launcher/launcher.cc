@@ -1,5 +1,7 @@
 #include "server/launcher/launcher.h"
 
+#include "server/launcher/kubernetes.h"
+
 namespace sextant::server {
 namespace {
 
@@ -12,25 +14,21 @@ absl::Status CheckSettings(const char* launcher, absl::Span<const Setting> table
 
 }  // namespace
 
+bool StartsProcesses(const std::string& launcher) {
+  return launcher == "slurm" || launcher == "pytorchjob" || launcher == "trainjob" ||
+         launcher == "jobset";
+}
+
 v1::FrameworkMemory::Kind FrameworkOf(const std::string& launcher) {
   if (launcher == "torchtitan") return v1::FrameworkMemory::KIND_TORCHTITAN;
   if (launcher == "deepspeed") return v1::FrameworkMemory::KIND_DEEPSPEED;
-  if (launcher == "axolotl") return v1::FrameworkMemory::KIND_HUGGING_FACE_TRAINER;
   return v1::FrameworkMemory::KIND_MEGATRON_LM;
-}
-
-const char* FileNameOf(const std::string& launcher) {
-  if (launcher == "torchtitan") return "train.toml";
-  if (launcher == "deepspeed") return "ds_config.json";
-  if (launcher == "slurm") return "job.sbatch";
-  return "arguments.txt";
 }
 
 absl::Status CheckLauncher(const std::string& launcher, const v1::PlanRunRequest& request) {
   if (launcher == "torchtitan") return CheckSettings("torchtitan", TorchtitanSettings(), request);
   if (launcher == "deepspeed") return CheckSettings("DeepSpeed", DeepspeedSettings(), request);
-  if (launcher == "axolotl") return CheckSettings("axolotl", AxolotlSettings(), request);
-  if (launcher == "slurm" && !StartsMegatron(request)) return absl::OkStatus();
+  if (StartsProcesses(launcher) && !StartsMegatron(request)) return absl::OkStatus();
   return CheckSettings("Megatron-LM", MegatronSettings(), request);
 }
 
@@ -38,7 +36,9 @@ absl::StatusOr<LauncherFile> WriteLauncher(const std::string& launcher, const La
   if (launcher == "megatron") return WriteMegatron(run);
   if (launcher == "torchtitan") return WriteTorchtitan(run);
   if (launcher == "deepspeed") return WriteDeepspeed(run);
-  if (launcher == "axolotl") return WriteAxolotl(run);
+  if (launcher == "pytorchjob") return WriteKubernetes("PyTorchJob", run);
+  if (launcher == "trainjob") return WriteKubernetes("TrainJob", run);
+  if (launcher == "jobset") return WriteKubernetes("JobSet", run);
   return WriteSlurm(run);
 }
 

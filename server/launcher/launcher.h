@@ -20,9 +20,15 @@
 namespace sextant::server {
 
 // The names of --emit.
-inline constexpr char kLaunchers[] = "megatron|torchtitan|deepspeed|slurm";
+inline constexpr char kLaunchers[] =
+    "megatron|torchtitan|deepspeed|slurm|pytorchjob|trainjob|jobset";
 
-// The framework that a launcher of that name runs; of slurm, unless a request names another.
+// True of those that start a run's processes on its nodes, by a training script: slurm, and
+// Kubernetes' jobs.
+bool StartsProcesses(const std::string& launcher);
+
+// The framework that a launcher of that name runs; of those that start processes, unless a request
+// names another.
 v1::FrameworkMemory::Kind FrameworkOf(const std::string& launcher);
 
 // Checks what is known before the plan. Errors: as WriteLauncher().

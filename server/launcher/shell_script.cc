@@ -45,7 +45,11 @@ class ScriptReader {
       if (state_.used.count(name) > 0) out_.conditional.push_back(std::move(assignment));
     }
     for (auto& [name, value] : state_.variables) {
-      if (!absl::StrContains(value, kOpenMark)) out_.variables[name] = std::move(value);
+      if (absl::StrContains(value, kOpenMark)) {
+        out_.open.push_back(name);
+      } else {
+        out_.variables[name] = std::move(value);
+      }
     }
     return std::move(out_);
   }
