@@ -163,6 +163,12 @@ absl::StatusOr<LauncherRead> ReadCommand(absl::Span<const std::string> words, bo
     run = ReadArguments(*command, std::move(arguments), with_model);
   }
   if (!run.ok()) return run.status();
+  // A file of arguments says what these leave open.
+  if (!out.wants.empty()) {
+    run->defaults.Clear();
+    run->open.clear();
+    if (!run->request.layout().has_micro_batch_size()) run->sequences_per_rank = 0;
+  }
   const absl::StatusOr<LauncherRead> launcher = ReadLauncher(*std::move(command));
   if (!launcher.ok()) return launcher.status();
   Join(*launcher, "", &out);  // the script's own words go first
