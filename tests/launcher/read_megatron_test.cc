@@ -119,6 +119,74 @@ TEST(ReadMegatron, ListsWhatNoFieldStandsFor) {
   EXPECT_THAT(ReadArguments("pretrain_gpt.py --bf16").ignored, ElementsAre("pretrain_gpt.py"));
 }
 
+v1::SoftwareStack SoftwareIn(const std::string& text) {
+  return ReadArguments(text).request.layout().software();
+}
+
+// Its default hides nothing. Gradients of 4 bytes and weights of 2: two thirds of the exchange, of
+// which the stack hides 0.9; of bf16 gradients half.
+TEST(ReadMegatron, PricesExchangesThatAreNotHidden) {
+  const std::string divided = "--bf16 --use-distributed-optimizer ";
+  const std::string gradients = divided + "--overlap-grad-reduce ";
+  EXPECT_EQ(SoftwareIn(divided).data_exchange_overlap(), 0);
+  EXPECT_TRUE(SoftwareIn(divided).has_data_exchange_overlap());
+  EXPECT_FALSE(SoftwareIn("--overlap-grad-reduce").has_data_exchange_overlap());
+  EXPECT_DOUBLE_EQ(SoftwareIn(gradients).data_exchange_overlap(), 0.9 * 4 / 6);
+  EXPECT_DOUBLE_EQ(SoftwareIn(gradients + "--grad-reduce-in-bf16").data_exchange_overlap(), 0.45);
+  EXPECT_FALSE(SoftwareIn(gradients + "--overlap-param-gather").has_data_exchange_overlap());
+  const std::string whole =
+      "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params ";
+  EXPECT_EQ(SoftwareIn(whole).overlap_contention(), 1);
+  EXPECT_EQ(SoftwareIn(whole + "--overlap-grad-reduce").overlap_contention(), 1);
+  EXPECT_FALSE(
+      SoftwareIn(whole + "--overlap-grad-reduce --overlap-param-gather").has_overlap_contention());
+  const std::string tensor = "--tensor-model-parallel-size 2 --sequence-parallel ";
+  EXPECT_FALSE(SoftwareIn(tensor).has_tensor_exchange_exposure());
+  EXPECT_LT(SoftwareIn(tensor + "--tp-comm-overlap").tensor_exchange_exposure(), 1);
+  EXPECT_TRUE(SoftwareIn(tensor + "--tp-comm-overlap").has_tensor_exchange_exposure());
+  const std::string part = "--tp-comm-overlap --disable-tp-comm-overlap-rs";
+  EXPECT_FALSE(SoftwareIn(tensor + part).has_tensor_exchange_exposure());
+  EXPECT_THAT(ReadArguments(tensor + part).ignored,
+              ElementsAre("--tp-comm-overlap with --disable-tp-comm-overlap-rs"));
+}
+
+TEST(ReadMegatron, SendsTokensAsItsDispatcherDoes) {
+  const auto dispatch = [](const std::string& text) {
+    return ReadArguments("--num-experts 8 " + text).request.layout().kernels().expert_dispatch();
+  };
+  using Kernels = v1::KernelChoices;
+  EXPECT_EQ(dispatch(""), Kernels::EXPERT_DISPATCH_ALL_GATHER);
+  EXPECT_EQ(dispatch("--moe-token-dispatcher-type alltoall"), Kernels::EXPERT_DISPATCH_UNSPECIFIED);
+  EXPECT_EQ(ReadArguments("").request.layout().kernels().expert_dispatch(),
+            Kernels::EXPERT_DISPATCH_UNSPECIFIED);  // no experts
+  const std::string flex = "--num-experts 8 --moe-token-dispatcher-type flex ";
+  EXPECT_TRUE(SoftwareIn(flex + "--moe-enable-deepep").one_copy_per_node());
+  EXPECT_TRUE(SoftwareIn(flex + "--moe-flex-dispatcher-backend hybridep").one_copy_per_node());
+  EXPECT_FALSE(SoftwareIn("--num-experts 8").one_copy_per_node());
+}
+
+TEST(ReadMegatron, CapturesWholeLayers) {
+  const auto captured = [](const std::string& text) {
+    return ReadArguments(text).request.layout().framework().captured_graphs();
+  };
+  EXPECT_FALSE(captured(""));
+  EXPECT_TRUE(captured("--cuda-graph-impl local"));
+  EXPECT_TRUE(captured("--external-cuda-graph"));
+  EXPECT_TRUE(captured("--enable-cuda-graph --cuda-graph-scope full_iteration"));
+  EXPECT_FALSE(captured("--cuda-graph-impl transformer_engine --cuda-graph-scope attn"));
+}
+
+TEST(ReadMegatron, ReadsFusedLosses) {
+  const auto loss = [](const std::string& text) {
+    return ReadArguments(text).request.layout().kernels().loss();
+  };
+  EXPECT_EQ(loss("--cross-entropy-fusion-impl te"), v1::KernelChoices::LOSS_UNSPECIFIED);
+  EXPECT_EQ(loss("--cross-entropy-loss-fusion"),
+            v1::KernelChoices::LOSS_VOCABULARY_PARALLEL_COMPILED);
+  EXPECT_EQ(loss("--cross-entropy-loss-fusion --cross-entropy-fusion-impl te"),
+            v1::KernelChoices::LOSS_FUSED);
+}
+
 TEST(ReadMegatron, SaysWhatMayLowerMemory) {
   const std::string block = "--recompute-granularity full --recompute-method block";
   EXPECT_THAT(LoweringOf(ReadArguments(block + " --lr 1 --distribute-saved-activations")),
