@@ -244,7 +244,7 @@ constexpr Setting kMegatronSettings[] = {
     Takes("layout.kernels.recompute_activation_function"),
     Takes("layout.kernels.recompute_norm_outputs"),
     Takes("layout.kernels.recompute_latent_up_projections"),
-    // What is hidden, sent and captured.
+    // Overlaps, dispatchers and graphs.
     Present("--overlap-grad-reduce")
         .For("layout.software.data_exchange_overlap")
         .By(ReadDataOverlap, WriteDataOverlap),

@@ -71,7 +71,7 @@ void WriteRecompute(const Setting& setting, Writing& writing);
 // Rows of arguments that change nothing that is planned, in megatron_passed.cc.
 absl::Span<const Setting> MegatronPassed();
 
-// What is hidden, sent and captured, in megatron_overlap.cc.
+// Overlaps, dispatchers and graphs, in megatron_overlap.cc.
 void ReadDataOverlap(const Setting& setting, Reading& reading);
 void WriteDataOverlap(const Setting& setting, Writing& writing);
 void ReadTensorOverlap(const Setting& setting, Reading& reading);

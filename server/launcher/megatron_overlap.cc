@@ -1,7 +1,7 @@
-// What Megatron-LM hides, sends and captures as its arguments say it, written and read. Its
-// defaults hide nothing between data and tensor parallel ranks, and gather tokens for experts; a
-// plan assumes more, so that the arguments say so. docs/launchers.md, "What a setting costs".
-// Source: NVIDIA/Megatron-LM core_v0.15.3, megatron/training/arguments.py.
+// Overlaps, dispatchers and graphs as arguments of Megatron-LM, written and read. Its defaults hide
+// nothing between data and tensor parallel ranks, and gather tokens for experts; a plan assumes
+// more, so that the arguments say so. docs/launchers.md, "What a setting costs". Source:
+// NVIDIA/Megatron-LM core_v0.15.3, megatron/training/arguments.py.
 #include <string>
 #include <vector>
 
@@ -74,7 +74,7 @@ void WriteDataOverlap(const Setting& setting, Writing& writing) {
   }
 }
 
-// Of its parts switched off no time is known: then nothing is hidden.
+// Where a part of it is switched off, no time is known: then nothing is hidden.
 void ReadTensorOverlap(const Setting& setting, Reading& reading) {
   constexpr const char* kPartsOff[] = {
       "--disable-tp-comm-bulk-dgrad", "--disable-tp-comm-bulk-wgrad",
@@ -149,7 +149,7 @@ void ReadCapacity(const Setting& setting, Reading& reading) {
   reading.layout().mutable_kernels()->set_expert_load_factor(*factor);
 }
 
-// Of a dense feed-forward no field says it.
+// No field says it of a dense feed-forward.
 void ReadUnfusedActivation(const Setting& setting, Reading& reading) {
   if (!reading.file.Has(setting.name)) return;
   if (!ReadsExperts(reading.file)) return reading.file.Ignore(setting.name);

@@ -270,7 +270,7 @@ void CheckFields(absl::Span<const Setting> table, const v1::PlanRunRequest& requ
                  Refusals& refusals) {
   for (const words::NamedField& named : words::PlanFields()) {
     const Setting* row = RowOf(table, named.path);
-    if (row == nullptr) row = RowOf(kOutOfReach, named.path);
+    if (row == nullptr) row = RowOf(FieldsOutOfReach(), named.path);
     const bool known = row != nullptr && !row->refused;
     if (known ? row->only == nullptr : row == nullptr && !IsOfRun(named.path)) continue;
     const std::optional<std::string> value = FieldOf(request, named.path);

@@ -322,7 +322,7 @@ constexpr Setting kTorchtitanSettings[] = {
     Other("optimizer.early_step_in_backward").Read(ReadLoweringSwitch),
     Other("quantize.linear.float8.enable_fsdp_float8_all_gather").Read(ReadLoweringSwitch),
     Other("float8.enable_fsdp_float8_all_gather").Read(ReadLoweringSwitch),
-    // Of what it recomputes the mode says that it is not understood.
+    // The mode of activation_checkpoint says already what is not understood.
     Passes("job."),
     Passes("profiling."),
     Passes("metrics."),

@@ -111,7 +111,7 @@ std::string TomlOf(const std::string& name, const std::string& value) {
   return absl::StrCat("[", name.substr(0, dot), "]\n", name.substr(dot + 1), " = ", value, "\n");
 }
 
-// Whether a setting is read is seen by reading it: a wrong type is refused, or it is not ignored.
+// A setting that is read is refused for a wrong type, or is not ignored.
 TEST(Settings, DecideEveryFieldOfTorchtitan) {
   const std::vector<std::string> open = OpenOptions("torchtitan_options.txt");
   for (const std::string& name : LauncherOptions("torchtitan_options.txt")) {

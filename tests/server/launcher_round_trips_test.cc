@@ -1,5 +1,5 @@
-// What a launcher's file says is what was planned: a run that is written and read back has the
-// same time and memory, to the last digit.
+// A launcher's file says what was planned: a run that is written and read back has the same time
+// and memory, to the last digit.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
@@ -100,8 +100,8 @@ TEST(LauncherRoundTrips, OfMegatron) { ExpectRoundTrips("megatron"); }
 TEST(LauncherRoundTrips, OfTorchtitan) { ExpectRoundTrips("torchtitan"); }
 TEST(LauncherRoundTrips, OfDeepspeed) { ExpectRoundTrips("deepspeed"); }
 
-// What a file leaves out is off: without the settings that hide exchanges and send tokens to their
-// experts, the same run takes longer.
+// A setting that a file lacks is off: without the settings that hide exchanges and send tokens to
+// their experts, the same run takes longer.
 TEST(LauncherRoundTrips, WithoutASettingTheRunIsSlower) {
   const PlanningServer server = WithSample();
   const auto seconds = [&](const v1::PlanRunRequest& request) {

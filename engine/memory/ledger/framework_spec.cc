@@ -75,6 +75,14 @@ void CheckContextParallelism(const FrameworkTraits& traits, const ArchitectureSp
   }
 }
 
+void CheckExpertDispatch(const FrameworkTraits& traits, const MemoryJob& job, Refuse refuse) {
+  if (job.batch.expert_dispatch == ExpertDispatch::kAllToAll || traits.gathers_tokens.value) return;
+  refuse("layout.kernels.expert_dispatch",
+         "whose experts get their tokens by an all-to-all: leave it out, or choose another "
+         "layout.framework.kind",
+         traits.gathers_tokens.source);
+}
+
 }  // namespace
 
 PrecisionPolicy WithDefaults(PrecisionPolicy policy, const FrameworkTraits& traits) {
@@ -170,13 +178,7 @@ void CheckRefusals(const FrameworkTraits& traits, const ArchitectureSpec& spec,
     violations.Add(field, absl::StrCat("is not in ", traits.title, ", ", why, " (", source, ")"));
   };
   CheckContextParallelism(traits, spec, job, refuse);
-  const bool gathers = job.batch.expert_dispatch == ExpertDispatch::kAllGather;
-  if (gathers && !traits.gathers_tokens.value) {
-    refuse("layout.kernels.expert_dispatch",
-           "whose experts get their tokens by an all-to-all: leave it out, or choose another "
-           "layout.framework.kind",
-           traits.gathers_tokens.source);
-  }
+  CheckExpertDispatch(traits, job, refuse);
   const auto& most = pipeline ? traits.max_zero_stage_under_pipeline : traits.max_zero_stage;
   if (stage > most.value) {
     refuse("layout.sharding.zero_stage",

@@ -77,6 +77,19 @@ BackwardSizes SizesOf(const TransientContext& context, ModelPart part) {
   return out;
 }
 
+// The gradients of tokens between their ranks and those of their experts.
+struct TokensOnTheirWay {
+  absl::string_view shape;
+  int64_t copies = 1;  // of a rank's tokens
+  absl::string_view why;
+};
+TokensOnTheirWay WayOf(const ExpertsSpec& experts, const ActivationContext& a) {
+  if (a.batch.expert_dispatch == ExpertDispatch::kAllGather) {
+    return {"b s h", TokenGatheringRanks(a.layout, a.batch), "of the tokens of all ranks"};
+  }
+  return {"b s k h", experts.experts_per_token, "a copy for each expert of a token"};
+}
+
 }  // namespace
 
 LayerSteps LayerStepsOf(const ActivationContext& context, const ActivationPlace& place,
@@ -275,9 +288,8 @@ void LayerBackward::WalkRouted(const ExpertsSpec& experts) {
   const CheckedInt slots =
       ExpertSlotsPerSequence(experts, a.layout, a.batch, SequenceLengthOf(a, place_.part)) *
       a.batch.sequence_count;
-  const bool gathers = a.batch.expert_dispatch == ExpertDispatch::kAllGather;
-  const CheckedInt sent =
-      Cut() * (gathers ? TokenGatheringRanks(a.layout, a.batch) : experts.experts_per_token);
+  const TokensOnTheirWay tokens = WayOf(experts, a);
+  const CheckedInt sent = Cut() * tokens.copies;
   const CheckedInt received = slots * sizes_.hidden;
   const CheckedInt features = slots * width;
   const int64_t inputs = experts.expert.kind == FeedForwardKind::kGated ? 2 : 1;
@@ -287,9 +299,7 @@ void LayerBackward::WalkRouted(const ExpertsSpec& experts) {
   if (layer_.norms.after_feed_forward || sizes_.dropout) {
     MakeInputGradient("branch_output_gradient");
   }
-  const absl::string_view shape = gathers ? "b s h" : "b s k h";
-  Make("combined_gradient", shape, sent,
-       gathers ? "of the tokens of all ranks" : "a copy for each expert of a token");
+  Make("combined_gradient", tokens.shape, sent, tokens.why);
   Make("expert_output_gradient", "b s k h", received, "the same, at the experts' ranks");
   Start(Branch::kFeedForward, Step::kOutput);
   Make("expert_output_gradient", "b s k h", received, "read by down");
@@ -306,8 +316,7 @@ void LayerBackward::WalkRouted(const ExpertsSpec& experts) {
       {.shape = "E f h", .elements = weights * inputs, .reads = ActivationSite::kExpertInput});
   Start(Branch::kFeedForward, Step::kInput);
   Make("expert_input_gradient", "b s k h", received, "at the experts' ranks");
-  Make("dispatched_gradient", shape, sent,
-       gathers ? "of the tokens of all ranks" : "the same, back at the tokens' ranks");
+  Make("dispatched_gradient", tokens.shape, sent, "the same, back at the tokens' ranks");
   MakeInputGradient("branch_input_gradient");
 }
 
