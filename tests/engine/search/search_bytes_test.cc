@@ -30,7 +30,7 @@ TEST(SearchBytes, OfSettingsAreBoundedForModelsOfManyKinds) {
     if (kBatch % micro_batch != 0) continue;
     for (int parts = 0; parts < 8; ++parts) {
       LayoutChoice choice = {.micro_batch = micro_batch};
-      choice.recompute.attention_core = (parts & 1) != 0;
+      if ((parts & 1) != 0) choice.recompute.policy = RecomputePolicy::kSelective;
       choice.recompute.norm_outputs = (parts & 2) != 0;
       choice.recompute.activation_function = (parts & 4) != 0;
       const auto option = evaluator.Evaluate(choice, /*times_all=*/true);
