@@ -71,6 +71,13 @@ SplitArguments Split(const std::vector<ShellWord>& words, const SettingFile::Nam
   return out;
 }
 
+// True of arguments in a branch that may ask for less memory.
+bool MayLower(const std::string& assignment) {
+  constexpr const char* kWords[] = {"recompute", "checkpoint", "offload", "zero", "shard"};
+  return absl::StrContains(assignment, "--") &&
+         absl::c_any_of(kWords, [&](auto* word) { return absl::StrContains(assignment, word); });
+}
+
 bool AnyStartsWith(const std::vector<ShellWord>& words, std::initializer_list<const char*> starts) {
   return absl::c_any_of(words, [&](const ShellWord& word) {
     return absl::c_any_of(starts,
@@ -211,6 +218,7 @@ absl::StatusOr<LauncherRead> ReadJobScript(const std::string& text, bool with_mo
   absl::c_move(job.open, std::back_inserter(out->open));
   for (const std::string& assignment : script->conditional) {
     out->ignored.push_back(absl::StrCat(assignment, " (in a branch)"));
+    if (MayLower(assignment)) out->lowering.push_back({out->ignored.back()});
   }
   if (line.conditional)
     out->ignored.push_back(absl::StrCat("the branch that starts ", line.program));
