@@ -104,7 +104,7 @@ void ReadMegatronGranularity(const Setting& setting, Reading& reading) {
   if (!policy.empty()) reading.Set("training.recompute", policy);
 }
 
-// Of selective recomputation, which --recompute-activations is short for.
+// Short for selective recomputation.
 void ReadMegatronRecompute(const Setting& setting, Reading& reading) {
   if (reading.file.IsOn(setting.name)) reading.Set("training.recompute", "selective");
 }

@@ -60,7 +60,7 @@ std::string ProgramOf(absl::string_view word) {
   return std::string(slash == absl::string_view::npos ? word : word.substr(slash + 1));
 }
 
-bool IsPython(absl::string_view program) {
+bool IsPythonProgram(absl::string_view program) {
   if (!absl::ConsumePrefix(&program, "python")) return false;
   return absl::c_all_of(program, [](char c) { return absl::ascii_isdigit(c) || c == '.'; });
 }
@@ -93,7 +93,7 @@ size_t LauncherAt(WordSpan words, std::string* launcher) {
     *launcher = program;
     return program == "trl" ? 1 : 2;
   }
-  if (!IsPython(program)) return 0;
+  if (!IsPythonProgram(program)) return 0;
   *launcher = "python";
   size_t taken = 1;
   while (taken < words.size() && (words[taken] == "-u" || words[taken] == "-O")) ++taken;

@@ -189,7 +189,7 @@ void LeaveOutRun(const Setting&, Writing& writing) {
 // In memory of the host, or on its disks. What disks hold needs neither the host's memory nor its
 // link, which a plan counts: the device is ignored, and the memory an upper bound.
 // Source: "Optimizer offloading" of docs/_pages/config-json.md.
-void ReadOffload(const Setting& setting, Reading& reading) {
+void ReadDeepspeedOffload(const Setting& setting, Reading& reading) {
   constexpr char kDevices[] = "-none=false|cpu=true|nvme=true";
   reading.Set(setting.field, "false");
   const std::string offloaded = reading.file.Choose(setting.name, kDevices, "false");
@@ -199,7 +199,7 @@ void ReadOffload(const Setting& setting, Reading& reading) {
   reading.file.Ignore(setting.name);
   reading.out.lowering.push_back({absl::StrCat(setting.name, " = nvme"), ""});
 }
-void WriteOffload(const Setting& setting, Writing& writing) {
+void WriteDeepspeedOffload(const Setting& setting, Writing& writing) {
   if (FieldOf(writing.run.request, setting.field) == "true") writing.list.Add(setting.name, "cpu");
 }
 
@@ -229,14 +229,14 @@ constexpr Setting kDeepspeedSettings[] = {
     Whole("zero_optimization.stage", "layout.sharding.zero_stage").By(ReadStage, WriteStage),
     Other("zero_optimization.offload_optimizer.device")
         .For("layout.sharding.offload_optimizer")
-        .By(ReadOffload, WriteOffload),
+        .By(ReadDeepspeedOffload, WriteDeepspeedOffload),
     Other("zero_optimization.cpu_offload")
         .For("layout.sharding.offload_optimizer")
         .By(ReadOldOffload, [](const Setting&, Writing&) {}),
     Other("zero_optimization.offload_optimizer.ratio").Read(ReadOffloadedPart),
     Other("zero_optimization.offload_param.device")
         .For("layout.sharding.offload_parameters")
-        .By(ReadOffload, WriteOffload),
+        .By(ReadDeepspeedOffload, WriteDeepspeedOffload),
     Other("zero_optimization.cpu_offload_param")
         .For("layout.sharding.offload_parameters")
         .By(ReadOldOffload, [](const Setting&, Writing&) {}),
@@ -293,7 +293,7 @@ constexpr Setting kDeepspeedSettings[] = {
     Lowers("sparse_attention."),
     Lowers("curriculum_learning."),
     Lowers("data_efficiency."),
-    // What ZeRO stage 3 fetches ahead is within stage3_max_live_parameters.
+    // Weights that ZeRO stage 3 fetches ahead are within stage3_max_live_parameters.
     Passes("aio."),
     Passes("autotuning.exps_dir"),
     Passes("autotuning.results_dir"),

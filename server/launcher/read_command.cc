@@ -36,17 +36,19 @@ constexpr OptionPlace kOptionPlaces[] = {
 
 // The options of a command as the configuration that they stand for.
 ReadJson AccelerateOptions(const ReadJson& options) {
-  constexpr std::pair<const char*, const char*> kTypes[] = {{"multi_gpu", "MULTI_GPU"},
-                                                            {"use_fsdp", "FSDP"},
-                                                            {"use_deepspeed", "DEEPSPEED"},
-                                                            {"use_megatron_lm", "MEGATRON_LM"}};
+  constexpr std::pair<const char*, const char*> kLauncherTypes[] = {
+      {"multi_gpu", "MULTI_GPU"},
+      {"use_fsdp", "FSDP"},
+      {"use_deepspeed", "DEEPSPEED"},
+      {"use_megatron_lm", "MEGATRON_LM"}};
   ReadJson out = ReadJson::object();
-  for (const auto& [name, type] : kTypes) {
+  for (const auto& [name, type] : kLauncherTypes) {
     if (options.contains(name)) out["distributed_type"] = type;
   }
   for (const auto& [name, value] : options.items()) {
     const std::string& option = name;
-    if (absl::c_any_of(kTypes, [&](const auto& each) { return each.first == option; })) continue;
+    if (absl::c_any_of(kLauncherTypes, [&](const auto& each) { return each.first == option; }))
+      continue;
     const auto place = absl::c_find_if(kOptionPlaces, [&](const OptionPlace& each) {
       return absl::StartsWith(option, each.start);
     });
@@ -59,7 +61,7 @@ ReadJson AccelerateOptions(const ReadJson& options) {
   return out;
 }
 
-// What the launcher says: devices, and accelerate's settings.
+// The part that the launcher says: devices, and accelerate's settings.
 absl::StatusOr<LauncherRead> ReadLauncher(LaunchCommand command) {
   LauncherRead out;
   for (const char* const name : {"config_file", "accelerate_config"}) {

@@ -38,7 +38,7 @@ constexpr const char* kSharedNames[] = {"model_name_or_path",
                                         "gradient_accumulation_steps",
                                         "dataset_name",
                                         "gradient_checkpointing"};
-// Of TRL's configurations alone.
+// TRL's configurations alone have these.
 constexpr const char* kTrlNames[] = {"packing",
                                      "packing_strategy",
                                      "padding_free",
