@@ -158,10 +158,9 @@ TEST(CommandLine, FindsDevices) {
 
 TEST(CommandLine, ReadsArgumentsByName) {
   std::vector<std::string> positional;
-  const HfJson read = ArgumentsOf(
-      Words(
-          R"(first.yaml --a-b 1 --c=0.5 --d x y --no_e --f True --g '{"h": [1]}' --i -1 --no_cuda)"),
-      &positional);
+  const HfJson read = ArgumentsOf(Words(R"(first.yaml --a-b 1 --c=0.5 --d x y --no_e --f True)"
+                                        R"( --g '{"h": [1]}' --i -1 --no_cuda)"),
+                                  &positional);
   EXPECT_EQ(read, HfJson::parse(R"({"a_b": 1, "c": 0.5, "d": ["x", "y"], "e": false, "f": true,
                                     "g": {"h": [1]}, "i": -1, "no_cuda": true})"));
   EXPECT_THAT(positional, ElementsAre("first.yaml"));
