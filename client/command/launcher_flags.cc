@@ -2,103 +2,134 @@
 
 #include <CLI/CLI.hpp>
 #include <utility>
-#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "client/flags/field_flag.h"
+#include "client/flags/plan_flags.h"
 #include "client/io/call.h"
 #include "client/io/call_error.h"
 #include "client/io/message_file.h"
 #include "client/io/text_file.h"
 #include "client/text/text.h"
-#include "server/launcher/launcher.h"
+#include "proto/words/config_text.h"
+#include "proto/words/launchers.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
-#include "sextant/v1/hardware_service.grpc.pb.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
 namespace sextant::client {
 namespace {
 
+using LaunchInput = GivenFields::LaunchInput;
+
 constexpr char kGroup[] = "Launchers (docs/launchers.md)";
-constexpr char kScriptTakes[] =
-    "--script takes --emit=slurm, pytorchjob, trainjob or jobset, which start it";
+constexpr size_t kMaxLaunchFileBytes = size_t{256} << 10;  // LaunchFile.content
 
 grpc::Status Usage(const std::string& message) { return RefusalStatus("USAGE", message); }
 
-// Takes what was read of `where`, or its error.
-grpc::Status Take(const std::string& where, absl::StatusOr<LauncherRead> read, LauncherRead* out) {
-  if (!read.ok()) {
-    return RefusalStatus("REQUEST_MALFORMED", absl::StrCat(where, ": ", read.status().message()));
+// What the server says of the field "request" of ExportRunRequest: why the launcher can't express
+// it, by flags; the status itself where it says something else.
+grpc::Status AsUsage(const grpc::Status& status) {
+  if (status.ok()) return status;
+  for (const CallError::Violation& violation : CallErrorOf(status).field_violations) {
+    absl::string_view words = violation.description;
+    if (violation.subject == "request" && absl::ConsumePrefix(&words, "is refused: ")) {
+      return Usage(std::string(words));
+    }
   }
-  *out = *std::move(read);
-  return grpc::Status::OK;
-}
-
-grpc::Status ReadSourceFile(const LauncherSource& source, bool with_model, std::istream& in,
-                            LauncherRead* out) {
-  const bool toml = !source.torchtitan_file.empty();
-  const std::string& name = toml ? source.torchtitan_file : source.deepspeed_file;
-  const absl::StatusOr<std::string> text = ReadText(name, in);
-  if (!text.ok()) return ReadRefusal(text.status());
-  const std::string where = name == "-" ? "standard input" : name;
-  return Take(where, toml ? ReadTorchtitan(*text, with_model) : ReadDeepspeed(*text), out);
-}
-
-// The kind of server that a plan without a node_type is of: the first of the product.
-bool IsNode(const v1::NodeType& type, const std::string& name, const std::string& device) {
-  if (!name.empty()) return absl::EqualsIgnoreCase(type.name(), name);
-  return absl::c_linear_search(type.accelerators(), device);
-}
-
-grpc::Status AskForNode(const v1::Plan& plan, const CommandLine& line, LaunchedRun* run) {
-  v1::ListNodeTypesResponse nodes;
-  grpc::Status status = Call(line.server, &v1::HardwareService::Stub::ListNodeTypes,
-                             v1::ListNodeTypesRequest(), &nodes);
-  if (!status.ok()) return status;
-  for (const v1::NodeType& type : nodes.node_types()) {
-    if (!IsNode(type, run->request.cluster().node_type(), plan.device())) continue;
-    run->devices_per_node = type.device_count();
-    break;
-  }
-  return grpc::Status::OK;
-}
-
-grpc::Status AskForShape(const CommandLine& line, LaunchedRun* run) {
-  v1::CountModelRequest request;
-  *request.mutable_model() = run->request.model();
-  request.mutable_model()->clear_changes();
-  request.set_include_architecture(true);
-  v1::CountModelResponse response;
-  grpc::Status status =
-      Call(line.server, &v1::AccountingService::Stub::CountModel, request, &response);
-  if (status.ok() && !response.has_architecture()) return Incomplete("architecture of the model");
-  run->model = response.architecture();
   return status;
 }
 
-// The layouts that may be written: those that a search found, the fastest first, or the request's.
-std::vector<v1::LayoutOption> LayoutsOf(const v1::PlanRunRequest& request, const v1::Plan& plan) {
-  if (plan.has_search()) {
-    std::vector<v1::LayoutOption> out = {plan.search().chosen()};
-    out.insert(out.end(), plan.search().alternatives().begin(), plan.search().alternatives().end());
-    return out;
+std::string NameOf(const LaunchInput& file) {
+  return file.name == "-" ? "standard input" : file.name;
+}
+
+// Bytes that are no UTF-8 are those of comments, in a file that anything reads.
+std::string Utf8Of(std::string text) {
+  if (IsUtf8(text)) return text;
+  for (char& c : text) {
+    if (!absl::ascii_isascii(static_cast<unsigned char>(c))) c = '?';
   }
-  v1::LayoutOption given;
-  *given.mutable_layout() = request.layout();
-  given.set_recompute(request.training().recompute());
-  return {given};
+  return text;
 }
 
-void Put(const v1::LayoutOption& option, v1::PlanRunRequest* request) {
-  *request->mutable_layout() = option.layout();
-  request->mutable_training()->set_recompute(option.recompute());
+grpc::Status ReadOne(const LaunchInput& file, std::istream& in, v1::LaunchFile* out) {
+  out->set_name(NameOf(file));
+  out->set_format(file.format);
+  if (file.text.has_value()) {
+    out->set_content(Utf8Of(*file.text));
+    return grpc::Status::OK;
+  }
+  absl::StatusOr<std::string> text = ReadText(file.name, in, kMaxConfigFileBytes);
+  if (!text.ok()) return ReadRefusal(text.status());
+  if (text->size() > kMaxLaunchFileBytes) *text = words::WithoutQuantization(*text);
+  if (text->size() > kMaxLaunchFileBytes) {
+    return ReadRefusal(TooLong(NameOf(file), kMaxLaunchFileBytes));
+  }
+  out->set_content(Utf8Of(*std::move(text)));
+  return grpc::Status::OK;
 }
 
-// Plans the layout in `request` in place of the fastest one, and says why.
+// True where `name`, that of a file here, may be a model's: it says nothing of a file.
+bool MayBeModel(const LaunchInput& file) {
+  return file.format.empty() && !absl::StrContains(file.name, '/') && file.name != "-" &&
+         !IsLaunchFileName(file.name);
+}
+
+bool IsModel(const ServerAddress& server, const std::string& name) {
+  v1::ListModelsRequest request;
+  request.set_pattern(name);
+  v1::ListModelsResponse response;
+  const auto method = &v1::AccountingService::Stub::ListModels;
+  return Call(server, method, request, &response).ok() &&
+         absl::c_any_of(response.models(), [&](const auto& model) { return model.name() == name; });
+}
+
+// "not understood: --lr, --data-path"; "" without any. Of one of several files also its name.
+std::string Names(const std::string& what, const std::string& of,
+                  const google::protobuf::RepeatedPtrField<std::string>& names) {
+  if (names.empty()) return "";
+  return absl::StrCat(what, of, ": ", OneLine(absl::StrJoin(names, ", ")), "\n");
+}
+
+// The layouts that may be written: those that a search found, the fastest first; none of a run that
+// gives its own.
+void AddLayouts(const v1::Plan& plan, v1::ExportRunRequest* out) {
+  if (!plan.has_search()) return;
+  const auto add = [out](const v1::LayoutOption& option) {
+    v1::LaunchLayout* const layout = out->add_layouts();
+    *layout->mutable_layout() = option.layout();
+    layout->set_recompute(option.recompute());
+  };
+  add(plan.search().chosen());
+  for (const v1::LayoutOption& option : plan.search().alternatives()) add(option);
+}
+
+double PredictedSeconds(const v1::Plan& plan) {
+  for (const v1::TimeEstimate& estimate : plan.estimates()) {
+    if (estimate.kind() == v1::ESTIMATE_KIND_PREDICTED) return estimate.elapsed_seconds().high();
+  }
+  return 0;
+}
+
+grpc::Status CallExportRun(const ServerAddress& server, const v1::ExportRunRequest& request,
+                           v1::ExportRunResponse* response) {
+  grpc::Status status =
+      AsUsage(Call(server, &v1::PlanningService::Stub::ExportRun, request, response));
+  if (!status.ok()) return status;
+  const bool whole =
+      request.check_only() || (response->files_size() > 0 && response->layout_index() >= 0 &&
+                               response->layout_index() <= request.layouts_size());
+  return whole ? status : Incomplete("file of the launcher");
+}
+
+// Plans the layout in `*request` in place of the fastest one, and says why.
 grpc::Status PlanInstead(const std::string& why, double fastest_seconds, const CommandLine& line,
                          v1::PlanRunRequest* request, v1::PlanRunResponse* response,
                          std::string* instead) {
@@ -113,53 +144,91 @@ grpc::Status PlanInstead(const std::string& why, double fastest_seconds, const C
   return status;
 }
 
-double PredictedSeconds(const v1::Plan& plan) {
-  for (const v1::TimeEstimate& estimate : plan.estimates()) {
-    if (estimate.kind() == v1::ESTIMATE_KIND_PREDICTED) return estimate.elapsed_seconds().high();
-  }
-  return 0;
+void AddFileSource(const char* name, const char* help, const char* format, GivenFields* given,
+                   CLI::App* command) {
+  command
+      ->add_option_function<std::string>(
+          name,
+          [given, format](const std::string& file) {
+            given->AddLaunchFile({.name = file, .format = format});
+          },
+          help)
+      ->check([](const std::string& file) { return file == "-" ? "" : CheckFile(file); })
+      ->type_name("FILE")
+      ->group(kGroup);
 }
 
 }  // namespace
 
-void AddLauncherSource(LauncherSource* source, CLI::App* command) {
+void AddLauncherSources(GivenFields* given, CLI::App* command) {
   command
       ->add_option_function<std::string>(
-          "--from-megatron", [source](const std::string& text) { source->megatron = text; },
+          "--from-megatron",
+          [given](const std::string& text) {
+            given->AddLaunchFile({.name = "--from-megatron",
+                                  .format = "list of Megatron-LM arguments",
+                                  .text = text});
+          },
           "the run of Megatron-LM's arguments, in one text")
       ->type_name("ARGUMENTS")
       ->group(kGroup);
-  AddInput("--from-torchtitan", &source->torchtitan_file,
-           "the run of a torchtitan configuration in TOML; - is stdin", command)
-      ->group(kGroup);
-  AddInput("--from-deepspeed", &source->deepspeed_file,
-           "the run of a DeepSpeed configuration in JSON; - is stdin", command)
-      ->group(kGroup);
+  AddFileSource("--from-torchtitan", "the run of a torchtitan configuration in TOML; - is stdin",
+                "torchtitan configuration", given, command);
+  AddFileSource("--from-deepspeed", "the run of a DeepSpeed configuration in JSON; - is stdin",
+                "DeepSpeed configuration", given, command);
 }
 
-grpc::Status ReadLauncherSource(const LauncherSource& source, bool with_model, std::istream& in,
-                                LauncherRead* out) {
-  const int given = (source.megatron.has_value() ? 1 : 0) +
-                    (source.torchtitan_file.empty() ? 0 : 1) +
-                    (source.deepspeed_file.empty() ? 0 : 1);
-  if (given > 1) {
-    return Usage(
-        "--from-megatron, --from-torchtitan and --from-deepspeed each give the run: give one of "
-        "them");
+grpc::Status ReadLaunchFiles(const std::vector<LaunchInput>& files, const ServerAddress& server,
+                             std::istream& in, v1::ImportRunRequest* out) {
+  for (const LaunchInput& file : files) {
+    if (MayBeModel(file) && IsModel(server, file.name)) {
+      return Usage(absl::StrCat("\"", file.name, "\" is both a model and a file here: write ./",
+                                file.name, " for the file, or go elsewhere for the model"));
+    }
+    grpc::Status read = ReadOne(file, in, out->add_files());
+    if (!read.ok()) return read;
   }
-  if (source.megatron.has_value()) {
-    return Take("--from-megatron", ReadMegatron(*source.megatron, with_model), out);
-  }
-  return given == 0 ? grpc::Status::OK : ReadSourceFile(source, with_model, in, out);
+  return grpc::Status::OK;
 }
 
-std::string LauncherNotes(const LauncherRead& read) {
+grpc::Status CallImportRun(const ServerAddress& server, const v1::ImportRunRequest& request,
+                           v1::ImportRunResponse* response) {
+  ServerAddress sending = server;
+  sending.prints_requests = false;
+  const grpc::Status status =
+      Call(sending, &v1::PlanningService::Stub::ImportRun, request, response);
+  if (status.ok() && response->files_size() != request.files_size()) {
+    return Incomplete("account of each file");
+  }
+  if (status.ok()) return status;
+  const CallError error = CallErrorOf(status);
+  std::vector<std::string> faults;
+  for (const CallError::Violation& violation : error.field_violations) {
+    for (int i = 0; i < request.files_size(); ++i) {
+      if (!absl::StartsWith(violation.subject, absl::StrCat("files[", i, "]"))) continue;
+      faults.push_back(absl::StrCat(request.files(i).name(), " ", violation.description));
+    }
+  }
+  if (faults.empty()) return status;
+  return RefusalStatus("REQUEST_MALFORMED", absl::StrJoin(faults, "\n"));
+}
+
+std::string ImportNotes(const std::vector<LaunchInput>& files, const v1::ImportRunResponse& answer,
+                        bool verbose) {
   std::string out;
-  if (!read.ignored.empty()) {
-    absl::StrAppend(&out, "ignored: ", OneLine(absl::StrJoin(read.ignored, ", ")), "\n");
+  for (int i = 0; i < answer.files_size(); ++i) {
+    const v1::ImportedFile& file = answer.files(i);
+    const bool taken = files[static_cast<size_t>(i)].format.empty();
+    const std::string of = answer.files_size() > 1 ? absl::StrCat(" in ", file.name()) : "";
+    if (taken) {
+      absl::StrAppend(&out, "took ", file.name(), " for ", words::WithArticle(file.format()), "\n");
+    }
+    absl::StrAppend(&out, Names("not understood", of, file.not_understood()),
+                    Names("open", of, file.open()), Names("to be given too", of, file.wants()));
+    if (verbose) absl::StrAppend(&out, Names("without meaning", of, file.without_meaning()));
   }
-  if (!read.open.empty()) {
-    absl::StrAppend(&out, "open: ", OneLine(absl::StrJoin(read.open, ", ")), "\n");
+  for (const std::string& note : answer.notes()) {
+    absl::StrAppend(&out, PlanDescriptionWords(note), "\n");
   }
   return Printable(out);
 }
@@ -167,11 +236,12 @@ std::string LauncherNotes(const LauncherRead& read) {
 void AddEmission(Emission* emission, CLI::App* command) {
   AddChoices(command->add_option("--emit", emission->launcher,
                                  "write the layout for this launcher, instead of the plan"),
-             kLaunchers)
+             words::kLaunchers)
       ->group(kGroup);
   AddFile("--emit-to", &emission->file, "write that into this file, besides the plan", command)
       ->group(kGroup);
-  AddFile("--script", &emission->script, "of slurm and Kubernetes: the training script", command)
+  AddFile("--script", &emission->script, "of slurm: the training script; default: its argument",
+          command)
       ->group(kGroup);
 }
 
@@ -179,15 +249,15 @@ grpc::Status PrepareEmission(const Emission& emission, const CommandLine& line,
                              v1::PlanRunRequest* request) {
   if (!emission.wanted()) {
     if (!emission.file.empty()) return Usage("--emit-to takes --emit, which says what to write");
-    return emission.script.empty() ? grpc::Status::OK : Usage(kScriptTakes);
+    return emission.script.empty() ? grpc::Status::OK : Usage("--script takes --emit=slurm");
   }
   if (line.server.prints_requests) {
     return Usage(
         "--print-request prints one request, and --emit sends more, which depend on the plan: "
         "leave out --emit to print the plan's");
   }
-  if (!emission.script.empty() && !StartsProcesses(emission.launcher)) {
-    return Usage(kScriptTakes);
+  if (!emission.script.empty() && emission.launcher != "slurm") {
+    return Usage("--script takes --emit=slurm");
   }
   if (line.json() && emission.file.empty()) {
     return Usage("--emit writes no JSON: give --emit-to=FILE with --output=json");
@@ -200,53 +270,67 @@ grpc::Status PrepareEmission(const Emission& emission, const CommandLine& line,
         "--emit writes a layout, and there is none: give one, such as --tp and --gbs, or "
         "--gbs alone to search for it");
   }
-  v1::FrameworkMemory* framework = request->mutable_layout()->mutable_framework();
-  if (framework->kind() == v1::FrameworkMemory::KIND_UNSPECIFIED) {
-    framework->set_kind(FrameworkOf(emission.launcher));
+  v1::ExportRunRequest question;
+  *question.mutable_request() = *request;
+  question.set_launcher(emission.launcher);
+  question.set_check_only(true);
+  v1::ExportRunResponse answer;
+  const grpc::Status status = CallExportRun(line.server, question, &answer);
+  if (status.ok()) *request = std::move(*answer.mutable_request());
+  return status;
+}
+
+std::vector<std::string> LaunchersOf(const ServerAddress& server, const v1::PlanRunRequest& run) {
+  std::vector<std::string> out;
+  for (const absl::string_view launcher : absl::StrSplit(words::kLaunchers, '|')) {
+    v1::ExportRunRequest question;
+    *question.mutable_request() = run;
+    question.mutable_request()->mutable_layout()->mutable_framework()->clear_kind();
+    question.set_launcher(std::string(launcher));
+    question.set_check_only(true);
+    v1::ExportRunResponse answer;
+    if (launcher != "slurm" && CallExportRun(server, question, &answer).ok()) {
+      out.emplace_back(launcher);
+    }
   }
-  const absl::Status checked = CheckLauncher(emission.launcher, *request);
-  return checked.ok() ? grpc::Status::OK : Usage(std::string(checked.message()));
+  return out;
 }
 
 grpc::Status Emit(const Emission& emission, const CommandLine& line, v1::PlanRunRequest* request,
-                  v1::PlanRunResponse* response, LauncherFile* out) {
-  LaunchedRun run = {
-      .request = *request, .model_name = response->plan().model_name(), .script = emission.script};
-  grpc::Status status = AskForShape(line, &run);
-  if (status.ok() && StartsProcesses(emission.launcher)) {
-    status = AskForNode(response->plan(), line, &run);
+                  v1::PlanRunResponse* response, EmittedFile* out) {
+  v1::ExportRunRequest question;
+  *question.mutable_request() = *request;
+  question.set_launcher(emission.launcher);
+  question.set_script(emission.script);
+  question.set_elapsed_seconds(PredictedSeconds(response->plan()));
+  AddLayouts(response->plan(), &question);
+  v1::ExportRunResponse answer;
+  grpc::Status status = CallExportRun(line.server, question, &answer);
+  if (!status.ok() && question.layouts_size() > 1 && CallErrorOf(status).reason == "USAGE") {
+    return Usage(absl::StrCat(CallErrorOf(status).message,
+                              ". It cannot express the next best ones either: give more of the "
+                              "layout, e.g. --recompute=none"));
   }
   if (!status.ok()) return status;
-  const std::vector<v1::LayoutOption> layouts = LayoutsOf(*request, response->plan());
-  absl::Status refusal;  // of the fastest
-  const auto chosen = absl::c_find_if(layouts, [&](const v1::LayoutOption& option) {
-    Put(option, &run.request);
-    const absl::Status written = WriteLauncher(emission.launcher, run).status();
-    if (refusal.ok()) refusal = written;
-    return written.ok();
-  });
-  if (chosen == layouts.end()) {
-    return Usage(absl::StrCat(refusal.message(),
-                              layouts.size() > 1 ? ". It cannot express the next best ones either: "
-                                                   "give more of the layout, e.g. --recompute=none"
-                                                 : ""));
-  }
-  std::string instead;
-  if (chosen != layouts.begin()) {
-    status = PlanInstead(std::string(refusal.message()), layouts.front().step_seconds().expected(),
-                         line, &run.request, response, &instead);
+  if (answer.layout_index() > 0) {
+    const std::string why = answer.refused_size() > 0 ? answer.refused(0) : "it is not expressed";
+    status = PlanInstead(why, response->plan().search().chosen().step_seconds().expected(), line,
+                         answer.mutable_request(), response, &out->instead);
+    if (!status.ok()) return status;
+    // The same layout, with the time that it was planned to take.
+    *question.mutable_request() = answer.request();
+    question.clear_layouts();
+    question.set_elapsed_seconds(PredictedSeconds(response->plan()));
+    status = CallExportRun(line.server, question, &answer);
     if (!status.ok()) return status;
   }
-  *request = run.request;
-  run.elapsed_seconds = PredictedSeconds(response->plan());
-  absl::StatusOr<LauncherFile> file = WriteLauncher(emission.launcher, run);
-  if (!file.ok()) return Usage(std::string(file.status().message()));
-  *out = *std::move(file);
-  out->instead = instead;
-  return grpc::Status::OK;
+  *request = std::move(*answer.mutable_request());
+  out->text = answer.files(0).content();
+  out->left_out = {answer.left_out().begin(), answer.left_out().end()};
+  return status;
 }
 
-std::string EmissionNotes(const LauncherFile& file) {
+std::string EmissionNotes(const EmittedFile& file) {
   std::string out = file.instead.empty() ? "" : absl::StrCat(OneLine(file.instead), "\n");
   if (!file.left_out.empty()) {
     absl::StrAppend(&out, "left to your script: ", absl::StrJoin(file.left_out, ", "), "\n");

@@ -1,11 +1,16 @@
-// The launchers that runs are written for, as people name them.
+// The launchers that runs are written for, and the files that they start from, as people name them.
 #ifndef SEXTANT_PROTO_WORDS_LAUNCHERS_H_
 #define SEXTANT_PROTO_WORDS_LAUNCHERS_H_
+
+#include <string>
 
 namespace sextant::words {
 
 // ExportRunRequest.launcher, and --emit.
 inline constexpr char kLaunchers[] = "megatron|torchtitan|deepspeed|slurm";
+
+// "an axolotl configuration" of ImportedFile.format.
+std::string WithArticle(const std::string& name);
 
 }  // namespace sextant::words
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/words/config_text.h"
+#include "proto/words/launchers.h"
 #include "server/launcher/launcher.h"
 #include "server/launcher/megatron.h"
 
@@ -145,16 +146,9 @@ const FileFormat* FormatNamed(const std::string& name) {
 std::string KnownFormats() {
   std::vector<std::string> known;
   for (const FileFormat& format : kFormats) {
-    if (format.read != nullptr) known.push_back(WithArticle(format.name));
+    if (format.read != nullptr) known.push_back(words::WithArticle(format.name));
   }
   return absl::StrJoin(known, ", ");
-}
-
-std::string WithArticle(const std::string& name) {
-  const bool vowel = !name.empty() && absl::StrContains("aeiouAEIOU", name.substr(0, 1));
-  // Spelt letter by letter, from M or from its like on.
-  const bool spelt = absl::StartsWith(name, "ML") || absl::StartsWith(name, "ms-");
-  return absl::StrCat(vowel || spelt ? "an " : "a ", name);
 }
 
 std::string UnknownKind(const LaunchText& text) {

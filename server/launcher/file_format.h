@@ -36,9 +36,6 @@ const FileFormat* FormatNamed(const std::string& name);
 // Those that can be read: "an axolotl configuration, a torchtitan configuration".
 std::string KnownFormats();
 
-// "an axolotl configuration".
-std::string WithArticle(const std::string& name);
-
 // Why a text that no format recognises is not read: "is a YAML file of no kind that is known: ...".
 std::string UnknownKind(const LaunchText& text);
 

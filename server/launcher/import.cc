@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/text.h"
+#include "proto/words/launchers.h"
 #include "server/launcher/file_format.h"
 #include "server/launcher/launch_text.h"
 #include "server/launcher/run_union.h"
@@ -40,12 +41,12 @@ absl::StatusOr<UnionFile> ReadLaunchFile(const v1::LaunchFile& file, int place, 
   if (format == nullptr) return absl::InvalidArgumentError(UnknownKind(*text));
   if (format->read == nullptr) {
     return absl::InvalidArgumentError(
-        absl::StrCat("is ", WithArticle(format->name), ": not read; ", format->instead));
+        absl::StrCat("is ", words::WithArticle(format->name), ": not read; ", format->instead));
   }
   absl::StatusOr<LauncherRead> read = format->read(*text, with_model);
   if (!read.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("is ", WithArticle(format->name), ": ", read.status().message()));
+        absl::StrCat("is ", words::WithArticle(format->name), ": ", read.status().message()));
   }
   return UnionFile{.name = NameOf(file, place), .format = format, .read = *std::move(read)};
 }

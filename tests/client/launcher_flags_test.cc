@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "client/flags/given_fields.h"
 #include "server/launcher/export.h"
 #include "tests/client/fake_server.h"
 #include "tests/launcher/sample_launch.h"
@@ -328,7 +329,7 @@ TEST(LaunchFiles, AreTakenForWhatTheyHold) {
   const std::string run = Written("run.conf", "--num-layers 2 --micro-batch-size 2 --lr 1");
   const Ran ran = server.Run({"plan", "toy", run, "--devices=8", "--mbs=4"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_EQ(ran.err, absl::StrCat("took ", run, " for list of Megatron-LM arguments\n",
+  EXPECT_EQ(ran.err, absl::StrCat("took ", run, " for a list of Megatron-LM arguments\n",
                                   "not understood: --lr\n"));
   EXPECT_EQ(server.plans.request.layout().micro_batch_size(), 4);  // the flag's
   EXPECT_EQ(server.plans.request.model().preset(), "toy");
@@ -342,8 +343,8 @@ TEST(LaunchFiles, AddUp) {
   const Ran ran = server.Run({"plan", model, "-", "--devices=8"},
                              R"({"train_batch_size": 16, "zero_optimization": {"stage": 2}})");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_EQ(ran.err, absl::StrCat("took ", model, " for model's config.json\n",
-                                  "took standard input for DeepSpeed configuration\n"));
+  EXPECT_EQ(ran.err, absl::StrCat("took ", model, " for a model's config.json\n",
+                                  "took standard input for a DeepSpeed configuration\n"));
   EXPECT_THAT(server.plans.request.model().hugging_face_config(), StartsWith("{\"model_type\""));
   EXPECT_EQ(server.plans.request.layout().global_batch_size(), 16);
 }
@@ -363,7 +364,8 @@ TEST(LaunchFiles, SayWithVerboseWhatChangesNothing) {
   };
   FakeServer fake(PlanningHandlers{.plan_run = server.plans.handler(), .import_run = import});
   const std::string file = Written("run.yaml", "a: 1\n");
-  const std::string brief = "took run.yaml for axolotl configuration\nto be given too: ds.json\n";
+  const std::string brief =
+      "took run.yaml for an axolotl configuration\nto be given too: ds.json\n";
   const std::string note = "--mbs is 1 in a, and 2 in b: the latter counts\n";
   Ran ran = RunWith({"plan", file, "--address", fake.address()});
   EXPECT_EQ(ran.err, brief + note);
