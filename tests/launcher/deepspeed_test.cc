@@ -48,6 +48,22 @@ TEST(Deepspeed, ReadsBackWhatItWrote) {
   }
 }
 
+// Exchanges are hidden by default at stage 3 alone; stage 0 has nothing to say about it.
+TEST(Deepspeed, PricesExchangesThatAreNotHidden) {
+  const auto software = [](const std::string& zero) {
+    return Read(absl::StrCat(R"({"zero_optimization": {)", zero, "}}")).request.layout().software();
+  };
+  EXPECT_TRUE(software(R"("stage": 2)").has_data_exchange_overlap());
+  EXPECT_EQ(software(R"("stage": 2)").data_exchange_overlap(), 0);
+  EXPECT_FALSE(software(R"("stage": 2)").has_overlap_contention());
+  EXPECT_FALSE(software(R"("stage": 2, "overlap_comm": true)").has_data_exchange_overlap());
+  EXPECT_FALSE(software(R"("stage": 3)").has_overlap_contention());
+  EXPECT_EQ(software(R"("stage": 3, "overlap_comm": false)").overlap_contention(), 1);
+  EXPECT_FALSE(software(R"("stage": 0)").has_data_exchange_overlap());
+  EXPECT_TRUE(software(R"("stage": 1, "reduce_scatter": false)").all_reduces_gradients());
+  EXPECT_FALSE(software(R"("stage": 1, "reduce_scatter": true)").has_all_reduces_gradients());
+}
+
 TEST(Deepspeed, WritesTheGoldenFile) {
   const LaunchedRun run = Launch(
       R"({"training": {"recompute": "RECOMPUTE_POLICY_FULL"},

@@ -145,6 +145,22 @@ TEST(ReadTorchtitan, SaysWhatMayLowerMemory) {
   EXPECT_THAT(LoweringOf(ReadToml(none + "[compile]\nenable = false\n")), IsEmpty());
 }
 
+// Neither compilation nor, of a model, that of the loss alone; and PyTorch's AdamW in kernels of
+// its own.
+TEST(ReadTorchtitan, PricesEagerPassesAndUnfusedOptimizers) {
+  const auto software = [](const std::string& text) {
+    return ReadToml(text).request.layout().software();
+  };
+  EXPECT_TRUE(software("").has_memory_pass_time_ratio());
+  EXPECT_FALSE(software("[compile]\nenable = true\n").has_memory_pass_time_ratio());
+  EXPECT_TRUE(
+      software("[compile]\nenable = true\ncomponents = [\"loss\"]\n").has_memory_pass_time_ratio());
+  EXPECT_FALSE(software("[optimizer]\nimplementation = \"fused\"\n").has_optimizer_time_ratio());
+  EXPECT_EQ(software("[optimizer]\nimplementation = \"foreach\"\n").optimizer_time_ratio(), 2.9);
+  EXPECT_TRUE(
+      software("[parallelism]\nexpert_parallel_comm_backend = \"deepep\"\n").one_copy_per_node());
+}
+
 // By hand: 32 + 1 + 1 layers on 4 stages are 9, 9, 8, 8; less one at each end.
 TEST(ReadTorchtitan, DealsOutLayersAsItDoes) {
   EXPECT_THAT(LayersPerChunk(32, 4, 1, 1), ElementsAre(8, 9, 8, 7));
