@@ -19,7 +19,6 @@
 #include "client/report/planned_run.h"
 #include "client/report/whole_run_text.h"
 #include "client/text/text.h"
-#include "server/launcher/launcher.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
 namespace sextant::client {
@@ -81,8 +80,11 @@ void FillInDefaults(v1::PlanRunRequest* run) {
   if (training.sequence_length() == 0) training.set_sequence_length(kSequenceLength);
   v1::RunLayout& layout = *run->mutable_layout();
   const int64_t devices = run->cluster().device_count();
+  int64_t batch = 0;
   if (!layout.has_global_batch_size() && devices > 0) {
-    layout.set_global_batch_size(Product(kSequencesPerDevice, devices).value_or(0));
+    // The server refuses a batch out of range.
+    layout.set_global_batch_size(
+        __builtin_mul_overflow(kSequencesPerDevice, devices, &batch) ? INT64_MAX : batch);
   }
   v1::ModelChanges::Adapters& adapters =
       *run->mutable_model()->mutable_changes()->mutable_adapters();
@@ -107,18 +109,6 @@ void Reduce(const std::string& method, v1::PlanRunRequest* run) {
   if (method == "full") run->mutable_model()->mutable_changes()->clear_adapters();
 }
 
-// The launchers that can express the run, each by its own framework.
-std::vector<std::string> LaunchersOf(const v1::PlanRunRequest& run) {
-  std::vector<std::string> out;
-  for (const absl::string_view launcher : absl::StrSplit(kLaunchers, '|')) {
-    const std::string name(launcher);
-    v1::PlanRunRequest of = run;
-    of.mutable_layout()->mutable_framework()->set_kind(FrameworkOf(name));
-    if (!StartsProcesses(name) && CheckLauncher(name, of).ok()) out.push_back(name);
-  }
-  return out;
-}
-
 grpc::Status BuildMethods(const FinetuneFlags& flags, const CommandLine& line,
                           const Streams& streams, v1::BatchPlanRunsRequest* batch) {
   if (flags.emission.wanted() && flags.method.empty()) {
@@ -134,7 +124,7 @@ grpc::Status BuildMethods(const FinetuneFlags& flags, const CommandLine& line,
     given.request.mutable_model()->mutable_changes()->mutable_adapters()->add_targets(kLoraTargets);
   }
   v1::PlanRunRequest run;
-  grpc::Status status = BuildPlanRequest(given, streams, &run);
+  grpc::Status status = BuildPlanRequest(given, line.server, streams, &run);
   if (!status.ok()) return status;
   FillInDefaults(&run);
   ClearOptionsOfOne(flags.plan.fields, run.mutable_options());
@@ -159,7 +149,7 @@ grpc::Status BuildMethods(const FinetuneFlags& flags, const CommandLine& line,
 struct Tuned {
   v1::BatchPlanRunsRequest request;
   v1::BatchPlanRunsResponse response;
-  LauncherFile emitted;
+  EmittedFile emitted;
 };
 
 // Writes the launcher's file of the one method, planned once more with all layouts that were found:
@@ -198,11 +188,12 @@ grpc::Status AskForMethods(const FinetuneFlags& flags, const CommandLine& line,
   return status.ok() && flags.emission.wanted() ? EmitMethod(flags.emission, line, out) : status;
 }
 
-std::string MethodsText(const FinetuneFlags& flags, const Tuned& tuned, absl::Time now) {
+std::string MethodsText(const FinetuneFlags& flags, const ServerAddress& server, const Tuned& tuned,
+                        absl::Time now) {
   std::vector<TuningMethod> methods;
   for (const std::string& name : MethodsOf(flags)) {
     const auto index = static_cast<int>(methods.size());
-    methods.push_back({.name = name, .launchers = LaunchersOf(tuned.request.runs(index))});
+    methods.push_back({.name = name, .launchers = LaunchersOf(server, tuned.request.runs(index))});
   }
   return Printable(FinetuneText(methods, tuned.request, tuned.response, now));
 }
@@ -223,18 +214,19 @@ int RunFinetune(const FinetuneFlags& flags, const CommandLine& line, const Strea
       best < 0 ? kExitInternal : *ExitCodeOfPlan(tuned.response.runs(best).plan());
   if (flags.emission.wanted() && flags.emission.file.empty()) {
     // Nothing else says that the layout is not one to launch.
-    if (exit_code != kExitFits) streams.err << MethodsText(flags, tuned, streams.now());
+    if (exit_code != kExitFits)
+      streams.err << MethodsText(flags, line.server, tuned, streams.now());
     streams.out << tuned.emitted.text;
     return exit_code;
   }
   streams.out << (line.json() ? ProtoJson(tuned.response)
-                              : MethodsText(flags, tuned, streams.now()));
+                              : MethodsText(flags, line.server, tuned, streams.now()));
   return exit_code;
 }
 
 void AddFinetuneFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<FinetuneFlags>();
-  AddRunSources(&flags->plan, command);
+  AddRunSources(&flags->plan, line, command);
   AddChoices(command->add_option("--method", flags->method, "plan this one alone"), kMethods);
   AddRunFlags(&flags->plan, command);
   AddEmission(&flags->emission, command);

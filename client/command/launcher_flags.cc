@@ -33,8 +33,8 @@ constexpr size_t kMaxLaunchFileBytes = size_t{256} << 10;  // LaunchFile.content
 
 grpc::Status Usage(const std::string& message) { return RefusalStatus("USAGE", message); }
 
-// What the server says of the field "request" of ExportRunRequest: why the launcher can't express
-// it, by flags; the status itself where it says something else.
+// The server's words about ExportRunRequest.request, which name the flags that the launcher can't
+// express; the status itself where they are about something else.
 grpc::Status AsUsage(const grpc::Status& status) {
   if (status.ok()) return status;
   for (const CallError::Violation& violation : CallErrorOf(status).field_violations) {

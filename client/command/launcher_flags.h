@@ -31,7 +31,7 @@ grpc::Status ReadLaunchFiles(const std::vector<GivenFields::LaunchInput>& files,
 grpc::Status CallImportRun(const ServerAddress& server, const v1::ImportRunRequest& request,
                            v1::ImportRunResponse* response);
 
-// What was made of `files`: "took run.yaml for an axolotl configuration", and, a line each, the
+// The account of `files`: "took run.yaml for an axolotl configuration", and, a line each, the
 // settings that were not understood and those that are open; with `verbose` also those without
 // meaning. "" where there is nothing to say.
 std::string ImportNotes(const std::vector<GivenFields::LaunchInput>& files,

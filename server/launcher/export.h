@@ -16,7 +16,7 @@ namespace sextant::server {
 // Errors: kInvalidArgument FIELD_INVALID.
 absl::Status CheckExport(const v1::ExportRunRequest& request, v1::ExportRunResponse* out);
 
-// What a launcher's file takes of the run that its request does not say.
+// Parts of a launcher's file that a request does not say.
 struct ExportedModel {
   v1::Architecture shape = {};  // without request.model.changes
   std::string name = {};

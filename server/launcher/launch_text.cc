@@ -125,7 +125,8 @@ absl::StatusOr<LaunchText> ParseLaunchText(const std::string& name, const std::s
     return absl::InvalidArgumentError(
         absl::StrCat("it has ", text.size(), " bytes: at most ", kMaxLaunchTextBytes, " are read"));
   }
-  if (absl::StrContains(text, '\0')) return absl::InvalidArgumentError("it is no text");
+  if (absl::StrContains(text, '\0'))
+    return absl::InvalidArgumentError("it has bytes of 0: write text");
   const std::vector<absl::string_view> lines = SpeakingLines(text);
   if (lines.empty()) return absl::InvalidArgumentError("it is empty");
   LaunchText out = {.name = name, .text = text, .language = LanguageOf(text, lines)};

@@ -33,7 +33,7 @@ struct LaunchText {
   SettingFile Settings() const { return SettingFile::FromDocument(documents.front()); }
 };
 
-// Of a text at most.
+// The longest text that is read.
 inline constexpr size_t kMaxLaunchTextBytes = 256 * 1024;
 
 // Finds the text's language by its content, and parses it.

@@ -2,8 +2,6 @@
 #ifndef SEXTANT_SERVER_LAUNCHER_LAUNCHED_RUN_H_
 #define SEXTANT_SERVER_LAUNCHER_LAUNCHED_RUN_H_
 
-#include <google/protobuf/field_mask.pb.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,7 +30,6 @@ struct LaunchedRun {
 struct LauncherFile {
   std::string text = {};
   std::vector<std::string> left_out = {};
-  std::string instead = {};  // why it is not the fastest layout that a search found; "" where it is
 };
 
 // A setting that no field stands for and that may lower a run's memory.
@@ -44,34 +41,23 @@ struct LoweringSetting {
 // A run as its launcher's file says it.
 struct LauncherRead {
   v1::PlanRunRequest request = {};             // what the file says, and nothing else
+  std::vector<std::string> read = {};          // settings that were read
+  std::vector<std::string> assumed = {};       // fields whose values its program assumes
   std::vector<std::string> ignored = {};       // settings that are not known
   std::vector<std::string> passed = {};        // those known to change nothing that is planned
   std::vector<std::string> open = {};          // settings that the file leaves to another program
   std::vector<LoweringSetting> lowering = {};  // of those ignored
   std::vector<std::string> wants = {};         // files that it names and that have to be given too
 
-  // What holds where neither this nor another file of the run says otherwise.
-  v1::PlanRunRequest defaults = {};
-
   // These become fields once the number of devices is known; 0 where the file does not say it.
   int64_t sequences_per_rank = 0;  // of a step, on a data parallel rank: the global batch
   int64_t state_copies = 0;        // of sharded state: the size of a shard's group
   int64_t step_count = 0;          // steps of the run: its tokens
-
-  // The type that Hugging Face's Trainer holds weights in, unless its engine widens them.
-  v1::DataType loaded_data_type = v1::DATA_TYPE_UNSPECIFIED;
 };
 
-// Puts what was read into `*request`. A model that was read replaces its model, but for changes.
-void Merge(const LauncherRead& read, v1::PlanRunRequest* request);
-
-// Fills in the program's defaults, the fields that follow from the devices and the stages in
-// `*request`, and how the launcher pads the vocabulary of any model, unless it has them.
+// Fills in the fields that follow from the devices and the stages in `*request`, and how the
+// launcher pads the vocabulary of any model, unless it has them.
 void Complete(const LauncherRead& read, v1::PlanRunRequest* request);
-
-// Puts what may lower memory into `*request`, but settings whose field is `given`.
-void OpenVerdict(const LauncherRead& read, const google::protobuf::FieldMask& given,
-                 v1::PlanRunRequest* request);
 
 // `a` x `b`, both above 0. Absent where it exceeds int64.
 std::optional<int64_t> Product(int64_t a, int64_t b);

@@ -8,7 +8,6 @@
 #include <toml++/toml.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cmath>
 
 #include "absl/algorithm/container.h"
@@ -19,8 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "engine/base/text.h"
-#include "server/launcher/yaml_text.h"
+#include "server/launcher/json_text.h"
 
 namespace sextant::server {
 namespace {
@@ -29,7 +27,6 @@ using Json = nlohmann::json;
 
 constexpr char kAuto[] = "auto";  // Hugging Face's accelerate fills it in
 constexpr size_t kMaxQuoted = 40;
-constexpr int kMaxJsonDepth = 64;  // of JSON; toml++ has a limit of its own
 
 // Dates become their text: no setting is one.
 Json JsonOf(const toml::node& node) {
@@ -117,24 +114,6 @@ std::vector<std::string> UnknownFlags(const std::vector<std::string>& extras) {
   return out;
 }
 
-// "line 3: unexpected ','; expected string literal", of the parser's own words.
-std::string JsonFault(const std::string& text, const Json::exception& error) {
-  const auto* const fault = dynamic_cast<const Json::parse_error*>(&error);
-  const size_t end = std::min(fault == nullptr ? 0 : fault->byte, text.size());
-  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(end), '\n');
-  const absl::string_view words = error.what();
-  const size_t reason = words.find(" - ");
-  absl::string_view why =
-      reason == absl::string_view::npos ? "it is cut short" : words.substr(reason + 3);
-  // It quotes the text, which may be long.
-  const size_t quote = why.find("; last read: ");
-  const absl::string_view quoted = quote == absl::string_view::npos ? "" : why.substr(quote + 13);
-  const size_t expected = quoted.rfind("; expected ");
-  const std::string more =
-      expected == absl::string_view::npos ? "" : std::string(quoted.substr(expected));
-  return absl::StrCat("line ", line, ": ", Clip(why.substr(0, quote), 80), Clip(more, 60));
-}
-
 // Appends the paths of all values below `node` that `keep` keeps.
 template <typename Keep>
 void AppendPaths(const Json& node, const std::string& path, const Keep& keep,
@@ -162,28 +141,9 @@ absl::StatusOr<SettingFile> SettingFile::FromToml(const std::string& text) {
 }
 
 absl::StatusOr<SettingFile> SettingFile::FromJson(const std::string& text) {
-  bool deep = false;
-  const auto limit = [&deep](int depth, Json::parse_event_t, Json&) {
-    deep = deep || depth > kMaxJsonDepth;
-    return !deep;
-  };
-  try {
-    Json root = Json::parse(text, limit);
-    if (deep) return absl::InvalidArgumentError("it is nested too deeply");
-    if (root.is_object()) return SettingFile(std::move(root));
-    return absl::InvalidArgumentError("it holds no JSON object: write {...}");
-  } catch (const Json::exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat("no JSON: ", JsonFault(text, error)));
-  }
-}
-
-absl::StatusOr<SettingFile> SettingFile::FromYaml(const std::string& text) {
-  absl::StatusOr<std::vector<Json>> documents = ReadYaml(text);
-  if (!documents.ok()) return documents.status();
-  if (documents->size() != 1 || !documents->front().is_object()) {
-    return absl::InvalidArgumentError("it holds no settings: write one document of name: value");
-  }
-  return SettingFile(std::move(documents->front()));
+  absl::StatusOr<Json> root = ReadJson(text);
+  if (!root.ok()) return root.status();
+  return SettingFile(*std::move(root));
 }
 
 absl::StatusOr<SettingFile> SettingFile::FromArguments(const std::string& text,

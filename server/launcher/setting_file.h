@@ -36,9 +36,7 @@ class SettingFile {
   // Errors: kInvalidArgument, saying where the text is none.
   static absl::StatusOr<SettingFile> FromToml(const std::string& text);
   static absl::StatusOr<SettingFile> FromJson(const std::string& text);
-  // Of its only document; see ReadYaml().
-  static absl::StatusOr<SettingFile> FromYaml(const std::string& text);
-  // Of an object that was read before.
+  // The settings of an object that was read before.
   static SettingFile FromDocument(nlohmann::json document) {
     return SettingFile(std::move(document));
   }

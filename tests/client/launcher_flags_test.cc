@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "client/flags/given_fields.h"
 #include "server/launcher/export.h"
 #include "tests/client/fake_server.h"
 #include "tests/launcher/sample_launch.h"
@@ -20,7 +19,6 @@ using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 using ::testing::StartsWith;
 
 using Plans = Answering<v1::PlanRunRequest, v1::PlanRunResponse>;
@@ -315,86 +313,6 @@ TEST(FromLauncher, AddsUp) {
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_EQ(server.plans.request.layout().micro_batch_size(), 4);
   EXPECT_EQ(server.plans.request.training().precision().compute_data_type(), v1::DATA_TYPE_BF16);
-}
-
-// Files without a flag, in a folder of the test's own.
-std::string Written(const std::string& name, const std::string& text) {
-  std::string path = TemporaryFile(name);
-  std::ofstream(path) << text;
-  return path;
-}
-
-TEST(LaunchFiles, AreTakenForWhatTheyHold) {
-  Server server;
-  const std::string run = Written("run.conf", "--num-layers 2 --micro-batch-size 2 --lr 1");
-  const Ran ran = server.Run({"plan", "toy", run, "--devices=8", "--mbs=4"});
-  EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_EQ(ran.err, absl::StrCat("took ", run, " for a list of Megatron-LM arguments\n",
-                                  "not understood: --lr\n"));
-  EXPECT_EQ(server.plans.request.layout().micro_batch_size(), 4);  // the flag's
-  EXPECT_EQ(server.plans.request.model().preset(), "toy");
-  EXPECT_THAT(server.plans.request.layout().unmodelled_settings(), ElementsAre("--lr"));
-}
-
-TEST(LaunchFiles, AddUp) {
-  Server server;
-  const std::string model =
-      Written("model.json", R"({"model_type": "llama", "hidden_size": 64, "vocab_size": 8})");
-  const Ran ran = server.Run({"plan", model, "-", "--devices=8"},
-                             R"({"train_batch_size": 16, "zero_optimization": {"stage": 2}})");
-  EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_EQ(ran.err, absl::StrCat("took ", model, " for a model's config.json\n",
-                                  "took standard input for a DeepSpeed configuration\n"));
-  EXPECT_THAT(server.plans.request.model().hugging_face_config(), StartsWith("{\"model_type\""));
-  EXPECT_EQ(server.plans.request.layout().global_batch_size(), 16);
-}
-
-TEST(LaunchFiles, SayWithVerboseWhatChangesNothing) {
-  Server server;
-  v1::ImportRunResponse read;
-  read.add_files()->set_name("run.yaml");
-  read.mutable_files(0)->set_format("axolotl configuration");
-  read.mutable_files(0)->add_without_meaning("wandb_project");
-  read.mutable_files(0)->add_wants("ds.json");
-  read.add_notes("layout.micro_batch_size is 1 in a, and 2 in b: the latter counts");
-  const auto import = [&](grpc::ServerContext*, const v1::ImportRunRequest&,
-                          v1::ImportRunResponse* out) {
-    *out = read;
-    return grpc::Status::OK;
-  };
-  FakeServer fake(PlanningHandlers{.plan_run = server.plans.handler(), .import_run = import});
-  const std::string file = Written("run.yaml", "a: 1\n");
-  const std::string brief =
-      "took run.yaml for an axolotl configuration\nto be given too: ds.json\n";
-  const std::string note = "--mbs is 1 in a, and 2 in b: the latter counts\n";
-  Ran ran = RunWith({"plan", file, "--address", fake.address()});
-  EXPECT_EQ(ran.err, brief + note);
-  ran = RunWith({"plan", file, "-v", "--address", fake.address()});
-  EXPECT_EQ(ran.err, brief + "without meaning: wandb_project\n" + note);
-}
-
-TEST(LaunchFiles, AreNamedWhereTheyAreWrong) {
-  Server server;
-  const std::string list = Written("list.json", "{\"a\": [1,}");
-  const std::string cells = Written("cells.ipynb", R"({"cells": [], "nbformat": 4})");
-  const Ran ran = server.Run({"plan", list, cells, "--devices=8"});
-  EXPECT_EQ(ran.exit_code, 3);
-  EXPECT_THAT(ran.err, HasSubstr(absl::StrCat(list, " is no JSON: line 1: ")));
-  EXPECT_THAT(ran.err, Not(HasSubstr("json.exception")));
-  EXPECT_THAT(ran.err, HasSubstr(absl::StrCat(cells, " is a notebook: not read; give ")));
-}
-
-TEST(LaunchFiles, AreToldFromModels) {
-  for (const char* model : {"llama-3.1-8b", "gpt2", "meta-llama/Llama-3.1-8B", "qwen2.5-0.5b"}) {
-    EXPECT_FALSE(IsLaunchFile(model)) << model;
-  }
-  for (const char* file :
-       {"-", "run.yaml", "./run", "../run", "/etc/run", "job.sbatch", "x.json"}) {
-    EXPECT_TRUE(IsLaunchFile(file)) << file;
-  }
-  // A model, as it was before files were read.
-  EXPECT_FALSE(IsLaunchFile("config.json"));
-  EXPECT_FALSE(IsLaunchFile("llama/params.json"));
 }
 
 }  // namespace

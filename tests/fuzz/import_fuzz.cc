@@ -1,5 +1,5 @@
 // Files that start a run, of any bytes: no crash and no hang. What is read makes a request that can
-// be planned, in finite numbers, or is refused by its fields, in few words that are no parser's.
+// be planned, in finite numbers, or is refused by its fields, in few words.
 //
 // An input is up to three files; a line "===" ends one.
 #include <string>

@@ -5,8 +5,8 @@
 
 tests/fuzz/seeds/TARGET.txt has the seeds, each below a line "--- NAME"; a seed ends before the
 newline that precedes the next of these lines. Seeds of `config` are also the published config.json
-files, those of `import` the files of tests/golden/launchers, and those of `calibration` the files of
-tests/fuzz/calibrations, which other tests read.
+files, those of `import` the files of tests/golden/launchers, and those of `calibration` the files
+of tests/fuzz/calibrations, which other tests read.
 """
 
 import glob

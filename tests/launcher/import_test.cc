@@ -42,7 +42,7 @@ v1::ImportRunResponse Import(const v1::ImportRunRequest& request) {
   return out;
 }
 
-// What is wrong, by field: "files[0].content is no JSON: ...".
+// The faults, by field: "files[0].content is no JSON: ...".
 std::string FaultOf(const v1::ImportRunRequest& request) {
   v1::ImportRunResponse out;
   std::vector<std::string> faults;
@@ -87,7 +87,7 @@ TEST(ImportRun, TakesTheLaterOfTwoValuesAndSaysSo) {
   EXPECT_THAT(read.notes(), ElementsAre(HasSubstr("layout.framework.kind is megatron-lm in a"),
                                         "layout.micro_batch_size is 2 in a, and 4 in b.json: the "
                                         "latter counts"));
-  // DeepSpeed assumes fp32 without being told, which says nothing against --bf16.
+  // fp32, which DeepSpeed assumes, says nothing against --bf16.
   EXPECT_EQ(read.request().training().precision().compute_data_type(), v1::DATA_TYPE_BF16);
 }
 

@@ -106,7 +106,7 @@ TEST_F(LaunchFilesTest, ExportsTheRunThatIsGiven) {
   EXPECT_THAT(written.files(0).content(), HasSubstr("--tensor-model-parallel-size 4\n"));
   EXPECT_EQ(written.request().layout().framework().kind(), v1::FrameworkMemory::KIND_MEGATRON_LM);
   EXPECT_THAT(written.refused(), IsEmpty());
-  // Of a node of h100-sxm, which has 8.
+  // A node of h100-sxm has 8.
   v1::ExportRunRequest slurm = DenseRun("slurm");
   slurm.set_elapsed_seconds(3600);
   slurm.set_script("train.py");
