@@ -7,6 +7,7 @@
 #define SEXTANT_SERVER_LAUNCHER_LAUNCHER_H_
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -20,15 +21,9 @@
 namespace sextant::server {
 
 // The names of --emit.
-inline constexpr char kLaunchers[] =
-    "megatron|torchtitan|deepspeed|slurm|pytorchjob|trainjob|jobset";
+inline constexpr char kLaunchers[] = "megatron|torchtitan|deepspeed|axolotl|slurm";
 
-// True of those that start a run's processes on its nodes, by a training script: slurm, and
-// Kubernetes' jobs.
-bool StartsProcesses(const std::string& launcher);
-
-// The framework that a launcher of that name runs; of those that start processes, unless a request
-// names another.
+// The framework that a launcher of that name runs; of slurm, unless a request names another.
 v1::FrameworkMemory::Kind FrameworkOf(const std::string& launcher);
 
 // Checks what is known before the plan. Errors: as WriteLauncher().
@@ -57,7 +52,6 @@ absl::StatusOr<LauncherFile> WriteMegatron(const LaunchedRun& run);
 // Reads arguments as a command line has them. Where `with_model` is false the model's shape is
 // passed over.
 absl::StatusOr<LauncherRead> ReadMegatron(const std::string& text, bool with_model);
-absl::StatusOr<LauncherRead> ReadMegatron(absl::StatusOr<SettingFile> file, bool with_model);
 
 // torchtitan: its job configuration in TOML.
 // Source: torchtitan/config/job_config.py of v0.2.2; later ones are configured in Python.
@@ -91,18 +85,6 @@ absl::StatusOr<LauncherFile> WriteTorchtitan(const LaunchedRun& run);
 
 // Reads one. Where `with_model` is false its model is passed over.
 absl::StatusOr<LauncherRead> ReadTorchtitan(const std::string& text, bool with_model);
-absl::StatusOr<LauncherRead> ReadTorchtitan(absl::StatusOr<SettingFile> file, bool with_model);
-
-// The present release's configuration in Python.
-bool IsTorchtitanPython(const LaunchText& text);
-absl::StatusOr<LauncherRead> ReadTorchtitanPython(const LaunchText& text, bool with_model);
-absl::StatusOr<LauncherFile> WriteTorchtitanPython(const LaunchedRun& run);
-
-// MaxText: its configuration in YAML.
-
-absl::Span<const Setting> MaxtextSettings();
-bool IsMaxtext(const LaunchText& text);
-absl::StatusOr<LauncherRead> ReadMaxtext(const LaunchText& text, bool with_model);
 
 // DeepSpeed: its configuration in JSON.
 // Source: docs/_pages/config-json.md, runtime/constants.py and runtime/config.py of 0.19.6.
@@ -114,6 +96,24 @@ absl::StatusOr<LauncherFile> WriteDeepspeed(const LaunchedRun& run);
 
 // Reads one. Settings that are "auto", which Hugging Face's accelerate fills in, are open.
 absl::StatusOr<LauncherRead> ReadDeepspeed(const std::string& text);
+
+// axolotl: its configuration in YAML.
+
+absl::Span<const Setting> AxolotlSettings();
+
+// The settings that a plan decides: data, learning rate and the adapters' alpha are the user's.
+absl::StatusOr<LauncherFile> WriteAxolotl(const LaunchedRun& run);
+
+// Reads one.
+absl::StatusOr<LauncherRead> ReadAxolotl(const LaunchText& text, bool with_model);
+
+// LLaMA-Factory and ms-swift: a file's settings, or a command's arguments by their names
+// (ArgumentsOf()).
+
+absl::Span<const Setting> LlamaFactorySettings();
+absl::StatusOr<LauncherRead> ReadLlamaFactory(nlohmann::json document, bool with_model);
+absl::Span<const Setting> SwiftSettings();
+absl::StatusOr<LauncherRead> ReadSwift(nlohmann::json document, bool with_model);
 
 // Slurm: a job script that starts a run by torchrun.
 
