@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "server/launcher/json_text.h"
 #include "server/launcher/yaml_text.h"
 
 namespace sextant::server {
@@ -87,11 +88,27 @@ absl::StatusOr<std::vector<nlohmann::json>> DocumentsOf(const std::string& text,
   std::vector<nlohmann::json> out;
   if (language == Language::kYaml) return ReadYaml(text);
   if (language == Language::kPython || language == Language::kShell) return out;
-  absl::StatusOr<SettingFile> file =
-      language == Language::kJson ? SettingFile::FromJson(text) : SettingFile::FromToml(text);
+  if (language == Language::kJson) {
+    absl::StatusOr<nlohmann::json> object = ReadJson(text);
+    if (!object.ok()) return object.status();
+    out.push_back(*std::move(object));
+    return out;
+  }
+  absl::StatusOr<SettingFile> file = SettingFile::FromToml(text);
   if (!file.ok()) return file.status();
   out.push_back(file->document());
   return out;
+}
+
+// True where a value stands below names that are longer together: lists of settings name all.
+bool HasLongName(const nlohmann::json& node, size_t above) {
+  constexpr size_t kMaxBytes = 512;
+  if (above > kMaxBytes) return true;
+  if (!node.is_structured()) return false;
+  for (const auto& [key, value] : node.items()) {
+    if (HasLongName(value, node.is_object() ? above + key.size() + 1 : above)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -133,6 +150,10 @@ absl::StatusOr<LaunchText> ParseLaunchText(const std::string& name, const std::s
   absl::StatusOr<std::vector<nlohmann::json>> documents = DocumentsOf(text, out.language);
   if (!documents.ok()) return documents.status();
   out.documents = *std::move(documents);
+  for (const nlohmann::json& document : out.documents) {
+    if (!HasLongName(document, 0)) continue;
+    return absl::InvalidArgumentError("it has a setting whose name has more than 512 bytes");
+  }
   const bool structured = out.language != Language::kPython && out.language != Language::kShell;
   const bool objects = absl::c_all_of(out.documents, [](auto& each) { return each.is_object(); });
   if (!objects || (structured && out.documents.empty())) {

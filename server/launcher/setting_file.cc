@@ -1,14 +1,9 @@
 #include "server/launcher/setting_file.h"
 
-// The Debian package has a library too; the headers alone need none at run time.
-#define TOML_EXCEPTIONS 0
-#define TOML_ENABLE_FORMATTERS 0
-// The parser of release 3.3 asserts what it then reports as an error of the text ("[=]").
-#define TOML_ASSERT(condition) static_assert(true)
-#include <toml++/toml.h>
-
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
@@ -19,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "server/launcher/json_text.h"
+#include "server/launcher/toml_text.h"
 
 namespace sextant::server {
 namespace {
@@ -28,25 +24,6 @@ using Json = nlohmann::json;
 constexpr char kAuto[] = "auto";  // Hugging Face's accelerate fills it in
 constexpr size_t kMaxQuoted = 40;
 
-// Dates become their text: no setting is one.
-Json JsonOf(const toml::node& node) {
-  if (const toml::table* table = node.as_table()) {
-    Json out = Json::object();
-    for (const auto& [key, value] : *table) out[std::string(key.str())] = JsonOf(value);
-    return out;
-  }
-  if (const toml::array* array = node.as_array()) {
-    Json out = Json::array();
-    for (const toml::node& value : *array) out.push_back(JsonOf(value));
-    return out;
-  }
-  if (const auto* value = node.as_string()) return value->get();
-  if (const auto* value = node.as_integer()) return value->get();
-  if (const auto* value = node.as_floating_point()) return value->get();
-  if (const auto* value = node.as_boolean()) return value->get();
-  return "date";
-}
-
 // A value as errors quote it.
 std::string Quoted(const Json& value) {
   std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
@@ -55,13 +32,14 @@ std::string Quoted(const Json& value) {
 }
 
 // "220_000_000", as Python writes numbers, without the "_" between digits.
-std::string WithoutUnderscores(std::string text) {
-  for (size_t i = 1; i + 1 < text.size();) {
-    const bool between =
-        text[i] == '_' && absl::ascii_isdigit(text[i - 1]) && absl::ascii_isdigit(text[i + 1]);
-    between ? void(text.erase(i, 1)) : void(++i);
+std::string WithoutUnderscores(const std::string& text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool between = text[i] == '_' && i > 0 && i + 1 < text.size() &&
+                         absl::ascii_isdigit(text[i - 1]) && absl::ascii_isdigit(text[i + 1]);
+    if (!between) out += text[i];
   }
-  return text;
+  return out;
 }
 
 std::optional<int64_t> WholeOf(const Json& value, bool argument) {
@@ -79,26 +57,37 @@ std::optional<int64_t> WholeOf(const Json& value, bool argument) {
   return static_cast<int64_t>(number);
 }
 
-bool IsOff(const Json& value) {
-  if (value.is_string()) {
-    constexpr absl::string_view kOff[] = {"", "none", "no", "false"};
-    return absl::c_linear_search(kOff, absl::AsciiStrToLower(value.get<std::string>()));
-  }
-  if (value.is_number()) return value.get<double>() == 0;
-  return value == false || (value.is_structured() && value.empty());
-}
-
-// True where a quote in `text` has no end.
-bool HasOpenQuote(const std::string& text) {
+// The words of `text` as a shell splits it, the last one first, as CLI11 takes them; absent where a
+// quote has no end. Nothing is expanded.
+std::optional<std::vector<std::string>> ReversedWords(const std::string& text) {
+  std::vector<std::string> out;
+  std::string word;
+  bool open = false;  // a word that has begun, which quotes may leave empty
   char quote = '\0';
-  for (const char c : text) {
-    if (quote == '\0' && (c == '"' || c == '\'')) {
-      quote = c;
-    } else if (c == quote) {
-      quote = '\0';
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool escapes = c == '\\' && quote != '\'' && i + 1 < text.size();
+    if (escapes && text[i + 1] == '\n') {
+      ++i;  // the line goes on
+    } else if (escapes && (quote == '\0' || text[i + 1] == '"' || text[i + 1] == '\\')) {
+      word += text[++i];
+      open = true;
+    } else if (quote == '\0' ? c == '"' || c == '\'' : c == quote) {
+      quote = quote == '\0' ? c : '\0';
+      open = true;
+    } else if (quote == '\0' && absl::ascii_isspace(static_cast<unsigned char>(c))) {
+      if (open) out.push_back(std::move(word));
+      word.clear();
+      open = false;
+    } else {
+      word += c;
+      open = true;
     }
   }
-  return quote != '\0';
+  if (quote != '\0') return std::nullopt;
+  if (open) out.push_back(std::move(word));
+  std::reverse(out.begin(), out.end());
+  return out;
 }
 
 // Words that CLI11 did not know: flags by their names; a word after one is taken for its value.
@@ -131,13 +120,9 @@ void AppendPaths(const Json& node, const std::string& path, const Keep& keep,
 }  // namespace
 
 absl::StatusOr<SettingFile> SettingFile::FromToml(const std::string& text) {
-  const toml::parse_result parsed = toml::parse(text);
-  if (parsed.failed()) {
-    return absl::InvalidArgumentError(absl::StrCat("no TOML: line ",
-                                                   parsed.error().source().begin.line, ": ",
-                                                   std::string(parsed.error().description())));
-  }
-  return SettingFile(JsonOf(parsed.table()));
+  absl::StatusOr<Json> root = ReadToml(text);
+  if (!root.ok()) return root.status();
+  return SettingFile(*std::move(root));
 }
 
 absl::StatusOr<SettingFile> SettingFile::FromJson(const std::string& text) {
@@ -148,20 +133,8 @@ absl::StatusOr<SettingFile> SettingFile::FromJson(const std::string& text) {
 
 absl::StatusOr<SettingFile> SettingFile::FromArguments(const std::string& text,
                                                        const Names& known) {
-  if (HasOpenQuote(text)) {
-    return absl::InvalidArgumentError("a quote has no end: close it");
-  }
-  return ParseArguments(known, [&](CLI::App& app) { app.parse(text, false); });
-}
-
-absl::StatusOr<SettingFile> SettingFile::FromWords(std::vector<std::string> words,
-                                                   const Names& known) {
-  absl::c_reverse(words);  // as CLI11 takes them
-  return ParseArguments(known, [&](CLI::App& app) { app.parse(std::move(words)); });
-}
-
-template <typename Parse>
-absl::StatusOr<SettingFile> SettingFile::ParseArguments(const Names& known, const Parse& parse) {
+  std::optional<std::vector<std::string>> split = ReversedWords(text);
+  if (!split.has_value()) return absl::InvalidArgumentError("a quote has no end: close it");
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
@@ -179,7 +152,7 @@ absl::StatusOr<SettingFile> SettingFile::ParseArguments(const Names& known, cons
     }
   }
   try {
-    parse(app);
+    app.parse(*std::move(split));
   } catch (const CLI::Error& error) {
     return absl::InvalidArgumentError(
         absl::StrCat(error.what(), ": write --name value or --name=value"));
@@ -194,20 +167,6 @@ absl::StatusOr<SettingFile> SettingFile::ParseArguments(const Names& known, cons
   SettingFile out(std::move(root), true);
   out.ignored_ = UnknownFlags(app.remaining());
   return out;
-}
-
-SettingFile SettingFile::FromNamedArguments(Json values, std::map<std::string, std::string> names) {
-  SettingFile out(std::move(values), true);
-  out.names_ = std::move(names);
-  return out;
-}
-
-std::string SettingFile::NameOf(const std::string& path) const {
-  // "--fp8-recipe blockwise" is a value that is not known.
-  const size_t end = path.find(' ');
-  const auto name = names_.find(path.substr(0, end));
-  if (name == names_.end()) return path;
-  return end == std::string::npos ? name->second : absl::StrCat(name->second, path.substr(end));
 }
 
 std::vector<SettingWord> WordsOf(absl::string_view words) {
@@ -248,11 +207,6 @@ const SettingFile::Json* SettingFile::Find(const std::string& path) const {
 bool SettingFile::IsAuto(const std::string& path) const {
   const Json* const found = At(path);
   return found != nullptr && *found == kAuto;
-}
-
-bool SettingFile::HoldsText(const std::string& path) const {
-  const Json* const found = Find(path);
-  return found != nullptr && found->is_string();
 }
 
 const SettingFile::Json* SettingFile::Read(const std::string& path) {
@@ -327,25 +281,17 @@ bool SettingFile::IsOn(const std::string& path) {
 
 void SettingFile::Ignore(const std::string& path) {
   if (arguments_) {
-    ignored_.push_back(NameOf(path));
+    ignored_.push_back(path);
   } else {
     read_.erase(path);
   }
-}
-
-bool SettingFile::PassIfOff(const std::string& path) {
-  const Json* const found = Find(path);
-  if (found == nullptr) return false;
-  const bool off = IsOff(*found);
-  if (off) read_.insert(path);
-  return off;
 }
 
 void SettingFile::Refuse(const std::string& path, const std::string& why) {
   const Json* const found = Find(path);
   if (arguments_) {
     const Json last = found == nullptr ? Json("") : found->is_array() ? found->back() : *found;
-    return faults_.push_back(absl::StrCat(NameOf(path), "=", last.get<std::string>(), ": ", why));
+    return faults_.push_back(absl::StrCat(path, "=", last.get<std::string>(), ": ", why));
   }
   faults_.push_back(
       absl::StrCat(path, found == nullptr ? "" : absl::StrCat(" = ", Quoted(*found)), ": ", why));
@@ -384,6 +330,40 @@ std::vector<std::string> SettingFile::open() const {
 absl::Status SettingFile::status() const {
   if (faults_.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrJoin(faults_, "; "));
+}
+
+std::vector<std::string> SettingList::Arguments() const {
+  std::vector<std::string> out;
+  for (const auto& [name, value] : all_) {
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    out.push_back(value == true ? name : absl::StrCat(name, " ", text));
+  }
+  return out;
+}
+
+std::string SettingList::Toml() const {
+  std::string out;
+  std::string section;
+  for (const auto& [name, value] : all_) {
+    const size_t dot = name.rfind('.');
+    if (name.substr(0, dot) != section) {
+      section = name.substr(0, dot);
+      absl::StrAppend(&out, out.empty() ? "" : "\n", "[", section, "]\n");
+    }
+    absl::StrAppend(&out, name.substr(dot + 1), " = ", value.dump(), "\n");
+  }
+  return out;
+}
+
+std::string SettingList::Json() const {
+  Value out;
+  for (const auto& [name, value] : all_) {
+    Value* node = &out;
+    for (const absl::string_view part : absl::StrSplit(name, '.'))
+      node = &(*node)[std::string(part)];
+    *node = value;
+  }
+  return absl::StrCat(out.dump(2), "\n");
 }
 
 }  // namespace sextant::server

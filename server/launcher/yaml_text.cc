@@ -17,6 +17,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "engine/base/text.h"
 
 namespace sextant::server {
 namespace {
@@ -24,6 +25,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kMaxDepth = 32;
+constexpr size_t kMaxFaultBytes = 200;
 
 // Why reading stopped: an event handler can stop it by an exception alone. Caught in ReadYaml().
 struct Refusal {
@@ -147,7 +149,7 @@ absl::StatusOr<std::vector<Json>> ReadYaml(const std::string& text) {
   } catch (const Refusal& refusal) {
     return Fault(refusal.at, refusal.why);
   } catch (const YAML::Exception& error) {
-    return Fault(error.mark, error.msg);
+    return Fault(error.mark, Clip(error.msg, kMaxFaultBytes));
   }
 }
 

@@ -210,6 +210,19 @@ TEST(ImportRun, SaysWhatKindAFileIsThatItDoesNotRead) {
   for (const auto& [text, says] : kinds) EXPECT_THAT(FaultOf(text), HasSubstr(says)) << text;
 }
 
+// "\"0\": 0, \"1\": 0".
+std::string Keys(int count) {
+  std::vector<std::string> out;
+  for (int i = 0; i < count; ++i) out.push_back(absl::StrCat("\"", i, "\":0"));
+  return absl::StrJoin(out, ",");
+}
+
+std::string Arguments(const std::string& start, int count) {
+  std::string out;
+  for (int i = 0; i < count; ++i) absl::StrAppend(&out, start, i, " ");
+  return out;
+}
+
 // Texts that cost a parser its stack, its memory or quadratic time end soon, by a short reason.
 TEST(ImportRun, EndsSoonWhateverTheBytesAre) {
   constexpr size_t kBytes = 256 * 1024;
@@ -257,6 +270,12 @@ TEST(ImportRun, EndsSoonWhateverTheBytesAre) {
       "%YAML 1.2\n" + times("%TAG ! a\n"),
       times("--- a\n"),
       times("a: |\n"),
+      "[" + times("a.") + "a]",
+      "[job]\nx = {" + times("a.") + "a = 1}",
+      "[job]\nx = " + times("[{a.a.a = "),
+      "[job]\nx = \"\"\"\n'\"\"\"\ny = {" + times("a.") + "a = 1}",
+      "{\"train_batch_size\": 1, \"" + std::string(100'000, 'k') + "\": {" + Keys(20'000) + "}}",
+      "--micro-batch-size 1 " + Arguments("--recompute-", 15'000),
       "{" + times("\"a\": \"auto\",").substr(40) + "\"train_batch_size\": \"auto\"}",
   };
   for (const std::string& text : texts) {
