@@ -133,10 +133,10 @@ class ScriptReader {
       Open(Block::kLoop);
     } else if (IsOneOf(word, {"for", "select"})) {
       Open(Block::kLoop);
-      SkipToSeparator();
+      SkipHead("");
     } else if (word == "case") {
       Open(Block::kCase);
-      SkipToSeparator();
+      SkipHead("in");
     } else if (word == "function") {
       words_.SkipBlanks();
       words_.Read();
@@ -169,13 +169,15 @@ class ScriptReader {
     blocks_.pop_back();
   }
 
-  // Of a loop its names and words, of a case its word.
-  void SkipToSeparator() {
+  // Of a loop its names and words, of a case its word and `last`.
+  void SkipHead(absl::string_view last) {
     for (;;) {
       words_.SkipBlanks();
       const char c = words_.peek();
       if (words_.at_end() || c == '\n' || c == ';') return;
-      if (words_.Read().empty() && words_.peek() == c) words_.Skip(1);
+      const std::vector<std::string> read = words_.Read();
+      if (read.size() == 1 && read.front() == last) return;
+      if (read.empty() && words_.peek() == c) words_.Skip(1);
     }
   }
 
