@@ -98,7 +98,8 @@ struct LayoutStages {
 struct LayoutChunks {
   std::vector<WorkTable>& work;                    // by division and device
   std::vector<std::vector<StageTime>> times = {};  // likewise; without state
-  std::vector<KnownStep> steps = {};               // of `times`
+  // Of `times`; absent: none was asked for.
+  std::vector<absl::optional<KnownStep>> steps = {};
 };
 
 // Layouts that differ in nothing but the division of state.

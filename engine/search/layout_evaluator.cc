@@ -69,7 +69,9 @@ absl::StatusOr<absl::optional<LayoutOption>> LayoutEvaluator::Evaluate(const Lay
   if (out.verdict == Verdict::kDoesNotFit && !times_all) return out;
   if (base_.predictor == nullptr) return absl::nullopt;
   PrepareStep();
-  step_ = ExpectedStep(Step(), known_->chunks().steps[slowest_]);
+  absl::optional<KnownStep>& known = known_->chunks().steps[slowest_];
+  if (!known.has_value()) known.emplace();
+  step_ = ExpectedStep(Step(), *known);
   if (base_.run.measured_step.has_value()) SEXTANT_RETURN_IF_ERROR(Calibrate());
   out.step = step_.seconds;
   return out;

@@ -187,6 +187,8 @@ class Options {
     v1::RunLayout& layout = *out->mutable_layout();
     layout = request_.layout();
     ChangedLayoutTo(given_, chosen.layout, &layout);
+    // They are there where anything is computed again, whole layers too.
+    if (choice.recompute != Recomputation()) layout.mutable_kernels();
     if (choice.loss.has_value()) {
       layout.mutable_kernels()->set_attention(
           AttentionKernelPair::To(chosen.layout.kernels.attention));
