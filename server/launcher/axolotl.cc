@@ -353,7 +353,7 @@ absl::Span<const Setting> AxolotlSettings() { return kAxolotlSettings; }
 
 absl::StatusOr<LauncherRead> ReadAxolotl(const LaunchText& text, bool with_model) {
   return ReadSettings(kAxolotlSettings, with_model,
-                      SettingFile::FromDocument(Normalized(text.documents.front())));
+                      SettingFile::FromDocument(Normalized(text.Document())));
 }
 
 }  // namespace sextant::server

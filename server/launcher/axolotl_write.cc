@@ -217,9 +217,8 @@ absl::StatusOr<LauncherFile> WriteAxolotl(const LaunchedRun& run) {
   if (!text.ok()) return text.status();
   const absl::StatusOr<LauncherRead> read = ReadAxolotl(*text, true);
   if (!read.ok()) return read.status();
-  v1::PlanRunRequest made;
+  v1::PlanRunRequest made = read->request;
   *made.mutable_cluster() = run.request.cluster();
-  Merge(*read, &made);
   Complete(*read, &made);
   const std::string planned = FlagsOf(WholePrecision(run.request));
   const std::string trained = FlagsOf(WholePrecision(made));

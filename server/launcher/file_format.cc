@@ -9,8 +9,14 @@
 #include "absl/strings/str_join.h"
 #include "proto/words/config_text.h"
 #include "proto/words/launchers.h"
+#include "server/launcher/command_line.h"
+#include "server/launcher/hugging_face.h"
+#include "server/launcher/kubernetes.h"
+#include "server/launcher/launch_line.h"
 #include "server/launcher/launcher.h"
 #include "server/launcher/megatron.h"
+#include "server/launcher/mlperf.h"
+#include "server/launcher/nemo.h"
 
 namespace sextant::server {
 namespace {
@@ -64,12 +70,80 @@ absl::StatusOr<LauncherRead> ReadModelConfig(const LaunchText& text, bool with_m
                      kMaxBytes, " are read"));
   }
   out.request.mutable_model()->set_hugging_face_config(config);
-  for (const auto& [name, value] : text.documents.front().items()) out.read.push_back(name);
+  for (const auto& [name, value] : text.Document().items()) out.read.push_back(name);
   return out;
+}
+
+bool HasSettings(const LaunchText& text) {
+  return text.language == Language::kJson || text.language == Language::kYaml;
+}
+
+// A command that starts a script, or the arguments of one alone.
+bool IsCommand(const LaunchText& text) {
+  if (text.language != Language::kShell) return false;
+  const auto words = WordsOfCommand(text.text);
+  if (!words.has_value()) return false;
+  const std::optional<LaunchCommand> command = CommandOf(*words);
+  if (!command.has_value()) return false;
+  std::vector<std::string> positional;
+  return !command->launcher.empty() || IsTrainer(ArgumentsOf(command->arguments, &positional));
 }
 
 // Rows whose files no other row takes for its own come first.
 constexpr FileFormat kFormats[] = {
+    {.name = "torchtitan configuration in Python",
+     .recognises = IsTorchtitanPython,
+     .read = ReadTorchtitanPython,
+     .settings = TorchtitanSettings},
+    {.name = "Megatron-Bridge configuration",
+     .recognises = IsMegatronBridge,
+     .read = ReadMegatronBridge,
+     .settings = MegatronSettings},
+    {.name = "NeMo 2 recipe",
+     .recognises = IsNemo2,
+     .read = ReadNemo2,
+     .settings = MegatronSettings},
+    {.name = "NeMo 1 configuration",
+     .recognises = IsNemo1,
+     .read = ReadNemo1,
+     .settings = MegatronSettings},
+    {.name = "MaxText configuration",
+     .recognises = IsMaxtext,
+     .read = ReadMaxtext,
+     .settings = MaxtextSettings},
+    {.name = "axolotl configuration",
+     .recognises =
+         [](const LaunchText& text) {
+           return text.Has("base_model") &&
+                  text.HasAny({"sequence_len", "micro_batch_size", "adapter", "datasets",
+                               "sample_packing", "val_set_size", "dataset_prepared_path"});
+         },
+     .read = ReadAxolotl,
+     .settings = AxolotlSettings},
+    {.name = "MLPerf configuration",
+     .recognises =
+         [](const LaunchText& text) {
+           return text.language == Language::kShell && IsMlperf(text.text);
+         },
+     .read = [](const LaunchText& text,
+                bool with_model) { return ReadMlperf(text.text, with_model); },
+     .settings = MlperfSettings},
+    {.name = "job script",
+     .recognises =
+         [](const LaunchText& text) {
+           return text.language == Language::kShell && IsJobScript(text.text);
+         },
+     .read = [](const LaunchText& text,
+                bool with_model) { return ReadJobScript(text.text, with_model); },
+     .settings = SlurmSettings},
+    {.name = "Kubernetes manifest",
+     .recognises =
+         [](const LaunchText& text) {
+           return text.HasAll({"apiVersion", "kind"});
+         },
+     .read = [](const LaunchText& text,
+                bool with_model) { return ReadKubernetes(text.documents, with_model); },
+     .settings = KubernetesSettings},
     {.name = "torchtitan configuration",
      .recognises =
          [](const LaunchText& text) {
@@ -79,6 +153,33 @@ constexpr FileFormat kFormats[] = {
      .read = [](const LaunchText& text,
                 bool with_model) { return ReadTorchtitan(text.text, with_model); },
      .settings = TorchtitanSettings},
+    {.name = "configuration of accelerate",
+     .recognises =
+         [](const LaunchText& text) {
+           return HasSettings(text) && text.HasAny({"distributed_type", "compute_environment"});
+         },
+     .read = [](const LaunchText& text, bool) { return ReadAccelerate(text.Document()); },
+     .settings = AccelerateSettings},
+    {.name = "configuration of a trainer of preferences",
+     .recognises =
+         [](const LaunchText& text) {
+           return HasSettings(text) && IsPreferenceTrainer(text.Document());
+         },
+     .instead = kPreferenceTrainer},
+    {.name = "file of Hugging Face's TrainingArguments",
+     .recognises =
+         [](const LaunchText& text) {
+           return HasSettings(text) && IsTrainer(text.Document());
+         },
+     .read = [](const LaunchText& text,
+                bool with_model) { return ReadTrainer(text.Document(), with_model); },
+     .settings = TrainerSettings},
+    {.name = "configuration of FSDP",
+     .recognises =
+         [](const LaunchText& text) {
+           return HasSettings(text) && IsFsdpFile(text.Document());
+         },
+     .read = [](const LaunchText& text, bool) { return ReadFsdpFile(text.Document()); }},
     {.name = "DeepSpeed configuration",
      .recognises =
          [](const LaunchText& text) {
@@ -88,6 +189,11 @@ constexpr FileFormat kFormats[] = {
          },
      .read = [](const LaunchText& text, bool) { return ReadDeepspeed(text.text); },
      .settings = DeepspeedSettings},
+    {.name = "command that starts a training script",
+     .recognises = IsCommand,
+     .read = [](const LaunchText& text,
+                bool with_model) { return ReadCommand(*WordsOfCommand(text.text), with_model); },
+     .settings = TrainerSettings},
     {.name = "list of Megatron-LM arguments",
      .recognises =
          [](const LaunchText& text) {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "server/launcher/launch_line.h"
+#include "server/launcher/run_union.h"
 
 namespace sextant::server {
 namespace {
@@ -318,8 +319,11 @@ absl::StatusOr<LauncherRead> ReadKubernetes(const std::vector<Manifest>& documen
     absl::StatusOr<LauncherRead> out = ReadLaunchLine(line, devices, with_model);
     if (!out.ok()) return out.status();
     v1::PlanRunRequest annotated = AnnotatedPlan(document);
-    if (!with_model) annotated.clear_model();
-    Merge(*out, &annotated);
+    if (!with_model || GivesModel(out->request.model())) annotated.clear_model();
+    if (out->request.layout().parallel().layers_per_chunk_size() > 0) {
+      annotated.mutable_layout()->mutable_parallel()->clear_layers_per_chunk();
+    }
+    annotated.MergeFrom(out->request);
     out->request = std::move(annotated);
     if (line.program.empty()) out->open.emplace_back("the container's command");
     return out;

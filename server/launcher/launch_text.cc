@@ -113,6 +113,11 @@ bool HasLongName(const nlohmann::json& node, size_t above) {
 
 }  // namespace
 
+const nlohmann::json& LaunchText::Document() const {
+  static const auto* const none = new nlohmann::json(nlohmann::json::object());
+  return documents.empty() ? *none : documents.front();
+}
+
 const nlohmann::json* LaunchText::Find(absl::string_view path) const {
   if (documents.empty()) return nullptr;
   const nlohmann::json* node = &documents.front();

@@ -29,8 +29,9 @@ struct LaunchText {
   // How many of the paths there are: files of two programs share a few.
   int CountOf(std::initializer_list<const char*> paths) const;
 
-  // The settings of the first document.
-  SettingFile Settings() const { return SettingFile::FromDocument(documents.front()); }
+  // The first document, an empty one where there is none; and its settings.
+  const nlohmann::json& Document() const;
+  SettingFile Settings() const { return SettingFile::FromDocument(Document()); }
 };
 
 // The longest text that is read.

@@ -74,8 +74,6 @@ void FillIn(const LauncherRead& read, v1::PlanRunRequest* request) {
   }
 }
 
-int64_t OrOne(int64_t size) { return size > 0 ? size : 1; }
-
 }  // namespace
 
 LaunchSizes SizesOf(const v1::PlanRunRequest& request) {

@@ -1,45 +1,85 @@
 #include "server/launcher/launcher.h"
 
+#include <iterator>
+
+#include "absl/algorithm/container.h"
 #include "server/launcher/kubernetes.h"
+#include "server/launcher/nemo.h"
 
 namespace sextant::server {
 namespace {
 
-absl::Status CheckSettings(const char* launcher, absl::Span<const Setting> table,
-                           const v1::PlanRunRequest& request) {
-  Refusals refusals(launcher);
-  CheckFields(table, request, refusals);
-  return refusals.status();
+using Framework = v1::FrameworkMemory;
+
+// A launcher of --emit.
+struct Launcher {
+  const char* name;
+  const char* title;  // as errors name it
+  v1::FrameworkMemory::Kind framework;
+  const char* file;  // the name that its file usually has
+  absl::Span<const Setting> (*settings)();
+  absl::StatusOr<LauncherFile> (*write)(const LaunchedRun& run);
+  // It starts a training script on the nodes, of whatever framework; of Megatron-LM's runs with the
+  // arguments that `settings` make.
+  bool starts_processes = false;
+};
+
+constexpr Launcher kAll[] = {
+    {"megatron", "Megatron-LM", Framework::KIND_MEGATRON_LM, "arguments.txt", MegatronSettings,
+     WriteMegatron},
+    {"megatron-bridge", "Megatron-Bridge", Framework::KIND_MEGATRON_BRIDGE, "recipe.py",
+     MegatronSettings, WriteMegatronBridge},
+    {"torchtitan", "torchtitan", Framework::KIND_TORCHTITAN, "train.toml", TorchtitanSettings,
+     WriteTorchtitan},
+    {"torchtitan-python", "torchtitan", Framework::KIND_TORCHTITAN, "config_registry.py",
+     TorchtitanSettings, WriteTorchtitanPython},
+    {"deepspeed", "DeepSpeed", Framework::KIND_DEEPSPEED, "ds_config.json", DeepspeedSettings,
+     WriteDeepspeed},
+    {"axolotl", "axolotl", Framework::KIND_HUGGING_FACE_TRAINER, "axolotl.yaml", AxolotlSettings,
+     WriteAxolotl},
+    {"slurm", "Megatron-LM", Framework::KIND_MEGATRON_LM, "job.sbatch", MegatronSettings,
+     WriteSlurm, true},
+    {"pytorchjob", "Megatron-LM", Framework::KIND_MEGATRON_LM, "job.yaml", MegatronSettings,
+     [](const LaunchedRun& run) { return WriteKubernetes("PyTorchJob", run); }, true},
+    {"trainjob", "Megatron-LM", Framework::KIND_MEGATRON_LM, "job.yaml", MegatronSettings,
+     [](const LaunchedRun& run) { return WriteKubernetes("TrainJob", run); }, true},
+    {"jobset", "Megatron-LM", Framework::KIND_MEGATRON_LM, "job.yaml", MegatronSettings,
+     [](const LaunchedRun& run) { return WriteKubernetes("JobSet", run); }, true},
+};
+
+// The row of that name; the first where there is none.
+const Launcher& Find(const std::string& name) {
+  const auto* const row =
+      absl::c_find_if(kAll, [&](const Launcher& each) { return name == each.name; });
+  return row == std::end(kAll) ? kAll[0] : *row;
 }
 
 }  // namespace
 
-bool StartsProcesses(const std::string& launcher) {
-  return launcher == "slurm" || launcher == "pytorchjob" || launcher == "trainjob" ||
-         launcher == "jobset";
+std::vector<std::string> LauncherNames() {
+  std::vector<std::string> out;
+  for (const Launcher& each : kAll) out.emplace_back(each.name);
+  return out;
 }
+
+bool StartsProcesses(const std::string& launcher) { return Find(launcher).starts_processes; }
 
 v1::FrameworkMemory::Kind FrameworkOf(const std::string& launcher) {
-  if (launcher == "torchtitan") return v1::FrameworkMemory::KIND_TORCHTITAN;
-  if (launcher == "deepspeed") return v1::FrameworkMemory::KIND_DEEPSPEED;
-  return v1::FrameworkMemory::KIND_MEGATRON_LM;
+  return Find(launcher).framework;
 }
 
+const char* FileNameOf(const std::string& launcher) { return Find(launcher).file; }
+
 absl::Status CheckLauncher(const std::string& launcher, const v1::PlanRunRequest& request) {
-  if (launcher == "torchtitan") return CheckSettings("torchtitan", TorchtitanSettings(), request);
-  if (launcher == "deepspeed") return CheckSettings("DeepSpeed", DeepspeedSettings(), request);
-  if (StartsProcesses(launcher) && !StartsMegatron(request)) return absl::OkStatus();
-  return CheckSettings("Megatron-LM", MegatronSettings(), request);
+  const Launcher& row = Find(launcher);
+  if (row.starts_processes && !StartsMegatron(request)) return absl::OkStatus();
+  Refusals refusals(row.title);
+  CheckFields(row.settings(), request, refusals);
+  return refusals.status();
 }
 
 absl::StatusOr<LauncherFile> WriteLauncher(const std::string& launcher, const LaunchedRun& run) {
-  if (launcher == "megatron") return WriteMegatron(run);
-  if (launcher == "torchtitan") return WriteTorchtitan(run);
-  if (launcher == "deepspeed") return WriteDeepspeed(run);
-  if (launcher == "pytorchjob") return WriteKubernetes("PyTorchJob", run);
-  if (launcher == "trainjob") return WriteKubernetes("TrainJob", run);
-  if (launcher == "jobset") return WriteKubernetes("JobSet", run);
-  return WriteSlurm(run);
+  return Find(launcher).write(run);
 }
 
 }  // namespace sextant::server

@@ -119,7 +119,7 @@ void TakeModel(const Json& model, bool with_model, LauncherRead& out) {
 // The document of a text: the only function's of a Python configuration, or the one that the
 // file's name ends in, "recipes.py:llama3_8b".
 absl::StatusOr<Json> DocumentOf(const LaunchText& text) {
-  if (text.language != Language::kPython) return text.documents.front();
+  if (text.language != Language::kPython) return text.Document();
   absl::StatusOr<PythonSettings> settings = ChosenPythonSettings(text.name, text.text);
   if (!settings.ok()) return settings.status();
   return std::move(settings->values);
@@ -220,7 +220,7 @@ bool IsNemo1(const LaunchText& text) {
 }
 
 absl::StatusOr<LauncherRead> ReadNemo1(const LaunchText& text, bool with_model) {
-  const Json& document = text.documents.front();
+  const Json& document = text.Document();
   const Json& trainer = MemberOf(document, "trainer");
   const Json& model = MemberOf(document, "model");
   NemoArguments arguments;

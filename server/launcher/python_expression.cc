@@ -14,7 +14,7 @@ namespace sextant::server {
 namespace {
 
 using Json = nlohmann::json;
-using Kind = PythonWord::Kind;
+using WordKind = PythonWord::Kind;
 
 constexpr const char* kOpen = kPythonOpen;
 
@@ -97,10 +97,10 @@ class Evaluator {
  private:
   bool done() const { return at_ >= words_.size(); }
   bool Is(const char* mark) const {
-    return !done() && words_[at_].kind == Kind::kMark && words_[at_].text == mark;
+    return !done() && words_[at_].kind == WordKind::kMark && words_[at_].text == mark;
   }
   bool IsName(const char* name) const {
-    return !done() && words_[at_].kind == Kind::kName && words_[at_].text == name;
+    return !done() && words_[at_].kind == WordKind::kName && words_[at_].text == name;
   }
   bool TakeIf(const char* mark) {
     if (!Is(mark)) return false;
@@ -148,12 +148,12 @@ class Evaluator {
   Json Postfix() {
     if (done()) return kOpen;
     const PythonWord& word = words_[at_];
-    if (word.kind == Kind::kNumber) {
+    if (word.kind == WordKind::kNumber) {
       ++at_;
       return NumberOf(word.text);
     }
-    if (word.kind == Kind::kText) return Text();
-    if (word.kind == Kind::kName) return Name();
+    if (word.kind == WordKind::kText) return Text();
+    if (word.kind == WordKind::kName) return Name();
     if (TakeIf("(")) {
       bool comma = false;
       Json list = Items(")", &comma);
@@ -168,7 +168,7 @@ class Evaluator {
   Json Text() {
     std::string out;
     bool formatted = false;
-    for (; !done() && words_[at_].kind == Kind::kText; ++at_) {
+    for (; !done() && words_[at_].kind == WordKind::kText; ++at_) {
       out += words_[at_].text;
       formatted = formatted || words_[at_].formatted;
     }
@@ -241,8 +241,8 @@ class Evaluator {
   void Call(Json& call) {
     if (call.is_null()) call = Json::object();
     while (!done() && !TakeIf(")")) {
-      const bool keyword = words_[at_].kind == Kind::kName && at_ + 1 < words_.size() &&
-                           words_[at_ + 1].kind == Kind::kMark && words_[at_ + 1].text == "=";
+      const bool keyword = words_[at_].kind == WordKind::kName && at_ + 1 < words_.size() &&
+                           words_[at_ + 1].kind == WordKind::kMark && words_[at_ + 1].text == "=";
       if (keyword) {
         const std::string name = words_[at_].text;
         at_ += 2;

@@ -14,10 +14,9 @@ namespace sextant::server {
 namespace {
 
 using Json = nlohmann::json;
-using Kind = PythonWord::Kind;
 
 bool IsMark(const PythonWord& word, const char* mark) {
-  return word.kind == Kind::kMark && word.text == mark;
+  return word.kind == PythonWord::Kind::kMark && word.text == mark;
 }
 
 bool StartsBlock(const PythonLine& line) {
@@ -26,7 +25,7 @@ bool StartsBlock(const PythonLine& line) {
              std::initializer_list<const char*>{"if", "elif", "else", "for", "while", "try",
                                                 "except", "match", "case"},
              word) &&
-         line.words.front().kind == Kind::kName;
+         line.words.front().kind == PythonWord::Kind::kName;
 }
 
 // Walks the statements in order.
@@ -46,7 +45,7 @@ class Interpreter {
  private:
   void Take(const PythonLine& line) {
     const PythonWord& first = line.words.front();
-    if (line.indent == 0 && first.kind == Kind::kName) {
+    if (line.indent == 0 && first.kind == PythonWord::Kind::kName) {
       EndFunction();
       const bool def = first.text == "def" && line.words.size() > 1;
       if (def || first.text == "class" || first.text == "@") {
@@ -60,7 +59,7 @@ class Interpreter {
     while (!blocks_.empty() && line.indent <= blocks_.back()) blocks_.pop_back();
     if (StartsBlock(line)) return blocks_.push_back(line.indent);
     if (in_function_ && function_.empty()) return;  // a class
-    if (first.kind == Kind::kName && first.text == "return") return Return(line);
+    if (first.kind == PythonWord::Kind::kName && first.text == "return") return Return(line);
     Assign(line);
   }
 
@@ -91,7 +90,7 @@ class Interpreter {
     const std::vector<PythonWord>& words = line.words;
     std::vector<std::string> path;
     size_t at = 0;
-    while (at < words.size() && words[at].kind == Kind::kName) {
+    while (at < words.size() && words[at].kind == PythonWord::Kind::kName) {
       path.push_back(words[at++].text);
       if (at >= words.size() || !IsMark(words[at], ".")) break;
       ++at;

@@ -14,7 +14,7 @@
 namespace sextant::server {
 namespace {
 
-using ReadJson = nlohmann::json;
+using CommandJson = nlohmann::json;
 
 // Where accelerate's options are in its configuration.
 struct OptionPlace {
@@ -35,13 +35,13 @@ constexpr OptionPlace kOptionPlaces[] = {
 };
 
 // The options of a command as the configuration that they stand for.
-ReadJson AccelerateOptions(const ReadJson& options) {
+CommandJson AccelerateOptions(const CommandJson& options) {
   constexpr std::pair<const char*, const char*> kLauncherTypes[] = {
       {"multi_gpu", "MULTI_GPU"},
       {"use_fsdp", "FSDP"},
       {"use_deepspeed", "DEEPSPEED"},
       {"use_megatron_lm", "MEGATRON_LM"}};
-  ReadJson out = ReadJson::object();
+  CommandJson out = CommandJson::object();
   for (const auto& [name, type] : kLauncherTypes) {
     if (options.contains(name)) out["distributed_type"] = type;
   }
@@ -86,7 +86,7 @@ absl::StatusOr<LauncherRead> ReadLauncher(LaunchCommand command) {
 }
 
 // Moves trl's options of accelerate out of its arguments.
-void SplitTrl(ReadJson* arguments, LaunchCommand* command) {
+void SplitTrl(CommandJson* arguments, LaunchCommand* command) {
   constexpr const char* kNames[] = {"accelerate_config", "config_file", "num_processes",
                                     "num_machines", "mixed_precision"};
   if (command->launcher != "trl") return;
@@ -114,7 +114,8 @@ std::string QuotedArguments(const std::vector<std::string>& arguments) {
 }
 
 // Files that scripts of TRL and transformers take in place of arguments, or before them.
-void TakeFiles(const std::vector<std::string>& positional, ReadJson* arguments, LauncherRead* out) {
+void TakeFiles(const std::vector<std::string>& positional, CommandJson* arguments,
+               LauncherRead* out) {
   for (const std::string& word : positional) {
     const bool file = absl::EndsWith(word, ".yaml") || absl::EndsWith(word, ".yml") ||
                       absl::EndsWith(word, ".json");
@@ -125,7 +126,7 @@ void TakeFiles(const std::vector<std::string>& positional, ReadJson* arguments, 
   arguments->erase("config");
 }
 
-absl::StatusOr<LauncherRead> ReadArguments(const LaunchCommand& command, ReadJson arguments,
+absl::StatusOr<LauncherRead> ReadArguments(const LaunchCommand& command, CommandJson arguments,
                                            bool with_model) {
   // A script named after its trainer: TRL's, those of alignment-handbook, or trl's own command.
   std::string script = command.script.substr(command.script.rfind('/') + 1);
@@ -155,7 +156,7 @@ absl::StatusOr<LauncherRead> ReadCommand(absl::Span<const std::string> words, bo
   }
   LauncherRead out;
   std::vector<std::string> positional;
-  ReadJson arguments = ArgumentsOf(command->arguments, &positional);
+  CommandJson arguments = ArgumentsOf(command->arguments, &positional);
   SplitTrl(&arguments, &*command);
   absl::StatusOr<LauncherRead> run;
   if (IsMegatron(command->arguments)) {

@@ -71,7 +71,7 @@ void ClearAt(absl::string_view path, Message* message) {
 }
 
 // The trainers that start another engine, whose file says what that one does.
-bool IsTrainer(const v1::PlanRunRequest& request) {
+bool StartsEngine(const v1::PlanRunRequest& request) {
   return request.layout().framework().kind() == v1::FrameworkMemory::KIND_HUGGING_FACE_TRAINER;
 }
 
@@ -104,6 +104,10 @@ class Adder {
     take(read.sequences_per_rank, &all_.sequences_per_rank);
     take(read.state_copies, &all_.state_copies);
     take(read.step_count, &all_.step_count);
+    all_.defaults.MergeFrom(read.defaults);
+    if (read.loaded_data_type != v1::DATA_TYPE_UNSPECIFIED) {
+      all_.loaded_data_type = read.loaded_data_type;
+    }
   }
 
   LauncherRead& all() { return all_; }
@@ -145,10 +149,10 @@ class Adder {
     const bool engine = path == "layout.framework.kind";
     const bool assumed = absl::c_linear_search(read.assumed, path);
     const bool was_assumed = assumed_.count(path) > 0;
-    if ((assumed && !was_assumed) || (engine && IsTrainer(read.request))) {
+    if ((assumed && !was_assumed) || (engine && StartsEngine(read.request))) {
       return ClearAt(path, &read.request);
     }
-    if (*value != *before && !was_assumed && !(engine && IsTrainer(all_.request))) {
+    if (*value != *before && !was_assumed && !(engine && StartsEngine(all_.request))) {
       notes_.push_back(absl::StrCat(path, " is ", Shortened(*before), " in ", from_[path], ", and ",
                                     Shortened(*value), " in ", file, ": the latter counts"));
     }
@@ -224,14 +228,17 @@ void CloseOpen(const v1::PlanRunRequest& request, std::vector<UnionFile>& files)
 // those whose field the caller gives.
 std::vector<std::string> OpenedBy(const LauncherRead& read, const v1::PlanRunRequest& caller) {
   std::vector<std::string> out;
-  std::set<absl::string_view> said;  // by their names
+  std::vector<absl::string_view> said;
   for (const LoweringSetting& setting : read.lowering) {
-    said.insert(absl::string_view(setting.text).substr(0, setting.text.find(" = ")));
+    said.push_back(setting.text);
     const bool given = !setting.field.empty() && ValueOf(caller, setting.field).has_value();
     if (!given) out.push_back(setting.text);
   }
   for (const std::string& name : read.ignored) {
-    if (said.count(name) == 0) out.push_back(name);
+    const bool known = absl::c_any_of(said, [&](absl::string_view text) {
+      return text == name || absl::StartsWith(text, absl::StrCat(name, " "));
+    });
+    if (!known) out.push_back(name);
   }
   return out;
 }

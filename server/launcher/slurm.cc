@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kMaxMinutes = int64_t{1'000'000} * 24 * 60;  // of --time: 1e6 days
 
 // `text` as one word of a shell.
-std::string ShellWord(const std::string& text) {
+std::string QuotedWord(const std::string& text) {
   const bool plain = !text.empty() && absl::c_all_of(text, [](char c) {
     return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.' || c == '/' || c == '=' ||
            c == ',' || c == ':';
@@ -57,7 +57,7 @@ std::string Head(const LaunchedRun& run, int64_t nodes, int64_t devices) {
 std::string Words(const std::string& line) {
   std::vector<std::string> words;
   for (const absl::string_view word : absl::StrSplit(line, ' ')) {
-    words.push_back(ShellWord(std::string(word)));
+    words.push_back(QuotedWord(std::string(word)));
   }
   return absl::StrJoin(words, " ");
 }
@@ -114,7 +114,7 @@ absl::StatusOr<LauncherFile> WriteSlurm(const LaunchedRun& run) {
                   "srun torchrun --nnodes=\"$SLURM_NNODES\" --nproc-per-node=", per_node,
                   " --rdzv-backend=c10d \\\n",
                   "  --rdzv-id=\"$SLURM_JOB_ID\" --rdzv-endpoint=\"$first_node:29500\" \\\n  ");
-  if (!run.script.empty()) absl::StrAppend(&out.text, ShellWord(run.script), " ");
+  if (!run.script.empty()) absl::StrAppend(&out.text, QuotedWord(run.script), " ");
   absl::StrAppend(&out.text, "\"$@\"");
   for (const std::string& line : lines) absl::StrAppend(&out.text, " \\\n  ", Words(line));
   absl::StrAppend(&out.text, "\n");

@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::UnorderedElementsAreArray;
 
-std::vector<std::string> TextsOf(const nlohmann::json& row, const char* name) {
+std::vector<std::string> TuningTexts(const nlohmann::json& row, const char* name) {
   return row.value(name, std::vector<std::string>());
 }
 
@@ -47,10 +47,10 @@ TEST(TuningFiles, AreReadAsTheirFormat) {
     v1::PlanRunRequest made = RequestOn(row.value("devices", int64_t{0}), *read);
     if (row.contains("devices")) made.clear_cluster();
     EXPECT_EQ(DifferencesOf(expected, made), "");
-    EXPECT_THAT(read->ignored, UnorderedElementsAreArray(TextsOf(row, "ignored")));
-    EXPECT_THAT(LoweringOf(*read), UnorderedElementsAreArray(TextsOf(row, "lowering")));
-    EXPECT_THAT(read->open, UnorderedElementsAreArray(TextsOf(row, "open")));
-    EXPECT_THAT(read->wants, UnorderedElementsAreArray(TextsOf(row, "wants")));
+    EXPECT_THAT(read->ignored, UnorderedElementsAreArray(TuningTexts(row, "ignored")));
+    EXPECT_THAT(LoweringOf(*read), UnorderedElementsAreArray(TuningTexts(row, "lowering")));
+    EXPECT_THAT(read->open, UnorderedElementsAreArray(TuningTexts(row, "open")));
+    EXPECT_THAT(read->wants, UnorderedElementsAreArray(TuningTexts(row, "wants")));
   }
 }
 
