@@ -147,7 +147,7 @@ class Resolver {
     const size_t faults = violations_.all().size();
     auto known = std::move(out_.shape.checked);
     out_.shape = ShapeOf(run_.model, preset, violations_);
-    out_.shape.checked = std::move(known);
+    if (known != nullptr) out_.shape.checked = std::move(known);
     const size_t with_shape = violations_.all().size();
     CheckLengths(run_.training, *out_.shape.architecture, violations_);
     const bool lengths_are_sound = violations_.all().size() == with_shape;

@@ -366,10 +366,19 @@ TEST(SizeCluster, EndsWithItsCall) {
             absl::StatusCode::kCancelled);
 }
 
-// Numbers of devices are tried with the model of the first.
+// Numbers of devices are tried with the model of the first. A preset is counted before any run.
 TEST(SizeCluster, CountsTheModelOnce) {
+  RunSpec run = WithLayout();
+  run.model = {};
+  run.model.transformer = TransformerSpec{.layer_count = 16,
+                                          .hidden_size = 2048,
+                                          .feed_forward_size = 8192,
+                                          .attention_head_count = 16,
+                                          .vocabulary_size = 50'304,
+                                          .feed_forward_kind = FeedForwardKind::kGated,
+                                          .norm_kind = NormKind::kRms};
   CallWork work;
-  const auto size = FindClusterSize(WithLayout(), {.max_devices = 64}, {}, work);
+  const auto size = FindClusterSize(run, {.max_devices = 64}, {}, work);
   ASSERT_TRUE(size.ok()) << size.status();
   EXPECT_GT(size->tried.size(), 2u);
   EXPECT_EQ(work.models(), 1);
