@@ -376,7 +376,7 @@ TEST(SizeCluster, CountsTheModelOnce) {
                                           .attention_head_count = 16,
                                           .vocabulary_size = 50'304,
                                           .feed_forward_kind = FeedForwardKind::kGated,
-                                          .norm_kind = NormKind::kRms};
+                                          .norm_kind = NormKind::kRmsNorm};
   CallWork work;
   const auto size = FindClusterSize(run, {.max_devices = 64}, {}, work);
   ASSERT_TRUE(size.ok()) << size.status();
