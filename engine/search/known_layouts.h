@@ -98,7 +98,7 @@ struct LayoutStages {
 struct LayoutChunks {
   std::vector<WorkTable>& work;                    // by division and device
   std::vector<std::vector<StageTime>> times = {};  // likewise; without state
-  // Of `times`; absent: none was asked for.
+  // Those of `times` that were asked for.
   std::vector<absl::optional<KnownStep>> steps = {};
 };
 
