@@ -24,6 +24,10 @@ struct SplitArguments {
   std::vector<std::string> open = {};
 };
 
+bool IsKnown(const std::string& name, const SettingFile::Names& known) {
+  return absl::c_any_of(known, [&](const auto& each) { return each.first == name; });
+}
+
 // How many values an argument that is not known has: one, unless it is a variable that is named
 // after arguments ("$EXTRA_ARGS").
 size_t ValuesOf(const std::string& name, const SettingFile::Names& known, const ShellWord* next) {
@@ -62,7 +66,9 @@ SplitArguments Split(const std::vector<ShellWord>& words, const SettingFile::Nam
     }
     std::vector<std::string> texts;
     for (; i < end; ++i) texts.push_back(words[i].text);
-    if (open) {
+    // Of a flag that nobody reads the value does not matter.
+    const bool unread = flag && !known.empty() && !IsKnown(name, known);
+    if (open && !unread) {
       out.open.push_back(absl::StrJoin(texts, " "));
     } else {
       absl::c_move(texts, std::back_inserter(out.literal));

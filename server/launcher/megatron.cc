@@ -3,9 +3,8 @@
 #include "server/launcher/megatron.h"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
-#include <vector>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -40,6 +39,50 @@ void WriteContextKind(const Setting& setting, Writing& writing) {
   if (writing.sizes.context > 1) WriteFields({&setting, 1}, writing.run.request, writing.list);
 }
 
+// Until 2020 it was called --model-parallel-size. Source: NVIDIA/Megatron-LM v1.1 and v2.0,
+// megatron/arguments.py.
+void ReadMegatronTensor(const Setting& setting, Reading& reading) {
+  const char* const name = reading.file.Has(setting.name) ? setting.name : "--model-parallel-size";
+  const std::optional<int64_t> size = reading.file.Count(name);
+  if (size.has_value()) reading.Set(setting.field, absl::StrCat(*size));
+}
+
+// Megatron-DeepSpeed is Megatron-LM on DeepSpeed's engine, which divides and holds the state.
+// Source: bigscience-workshop/Megatron-DeepSpeed megatron/arguments.py.
+bool IsOnDeepspeed(const SettingFile& file) {
+  constexpr const char* kOwn[] = {
+      "--deepspeed",           "--deepspeed_config",  "--deepspeed-config", "--zero-stage",
+      "--pp-partition-method", "--pad-vocab-size-to", "--embed-layernorm"};
+  return absl::c_any_of(kOwn, [&](const char* name) { return file.Has(name); });
+}
+
+void ReadFrameworkKind(const Setting& setting, Reading& reading) {
+  SettingFile& file = reading.file;
+  reading.Set(setting.field, IsOnDeepspeed(file) ? "deepspeed" : setting.absent);
+  for (const char* const name : {"--deepspeed_config", "--deepspeed-config"}) {
+    if (file.Has(name)) reading.out.wants.push_back(*file.Text(name));
+  }
+}
+
+void ReadDeepspeedStage(const Setting& setting, Reading& reading) {
+  constexpr char kStage[] = "--zero-stage";
+  SettingFile& file = reading.file;
+  if (file.Has("--cpu-optimizer")) {
+    reading.layout().mutable_sharding()->set_offload_optimizer(true);
+  }
+  const std::optional<int64_t> stage = file.Count(kStage, 0);
+  if (!stage.has_value()) {
+    // The configuration says it; in a pipeline it is 0 or 1, of which Complete() takes what bf16
+    // has.
+    const bool pipeline = reading.layout().parallel().pipeline_parallel_size() > 1;
+    if (pipeline) reading.Set(setting.field, "none");
+    return;
+  }
+  if (*stage > 3) return file.Refuse(kStage, "write 0, 1, 2 or 3");
+  constexpr const char* kStages[] = {"none", "optimizer", "gradients", "parameters"};
+  reading.Set(setting.field, kStages[*stage]);
+}
+
 void ReadDeferred(const Setting& setting, Reading& reading) {
   if (!reading.file.Has(setting.name)) return;
   const int64_t limit = reading.file.Count("--wgrad-deferral-limit").value_or(0);
@@ -54,6 +97,7 @@ void WriteDeferred(const Setting& setting, Writing& writing) {
 
 void ReadSharding(const Setting& setting, Reading& reading) {
   SettingFile& file = reading.file;
+  if (IsOnDeepspeed(file)) return ReadDeepspeedStage(setting, reading);
   std::string stage = file.Has(setting.name) ? "optimizer" : "none";
   if (file.Has("--use-megatron-fsdp")) {
     stage = file.Choose("--data-parallel-sharding-strategy",
@@ -96,6 +140,9 @@ void WriteSharding(const Setting& setting, Writing& writing) {
 
 // Megatron-LM pads the vocabulary to a multiple of this on each tensor parallel rank.
 void ReadVocabulary(const Setting& setting, Reading& reading) {
+  if (const auto padded = reading.file.Count("--pad-vocab-size-to")) {
+    return reading.request().mutable_model()->mutable_changes()->set_vocabulary_multiple(*padded);
+  }
   const std::optional<int64_t> multiple = reading.file.Count(setting.name);
   if (!multiple.has_value()) return;
   const int64_t tensor = reading.layout().parallel().tensor_parallel_size();
@@ -142,21 +189,18 @@ void WriteDropout(const Setting& setting, Writing& writing) {
   writing.list.Add("--hidden-dropout", dropout);
 }
 
-// Transformer Engine's overwrites the logits by their gradient.
-// Source: NVIDIA/TransformerEngine, transformer_engine/pytorch/cross_entropy.py.
 void ReadLoss(const Setting& setting, Reading& reading) {
+  constexpr char kFusion[] = "--cross-entropy-fusion-impl";
   if (!reading.file.Has(setting.name)) return;
-  reading.Set(setting.field,
-              reading.file.Choose("--cross-entropy-fusion-impl",
-                                  "native=vocabulary-parallel-compiled|te=fused", setting.words));
+  if (reading.file.Text(kFusion).value_or("native") != "native")
+    return reading.file.Ignore(kFusion);
+  reading.Set(setting.field, setting.words);
 }
 void WriteLoss(const Setting& setting, Writing& writing) {
   using Kernels = v1::KernelChoices;
-  const Kernels::Loss loss = writing.layout().kernels().loss();
-  const bool fused = loss == Kernels::LOSS_FUSED;
-  if (!fused && loss != Kernels::LOSS_VOCABULARY_PARALLEL_COMPILED) return;
+  if (writing.layout().kernels().loss() != Kernels::LOSS_VOCABULARY_PARALLEL_COMPILED) return;
   writing.list.Add(setting.name, true);
-  writing.list.Add("--cross-entropy-fusion-impl", fused ? "te" : "native");
+  writing.list.Add("--cross-entropy-fusion-impl", "native");
 }
 
 void WriteGroupedExperts(const Setting& setting, Writing& writing) {
@@ -170,7 +214,10 @@ void WriteGroupedExperts(const Setting& setting, Writing& writing) {
 constexpr Setting kMegatronSettings[] = {
     Other("--num-layers").By(ReadModel, WriteModel),
     // The layout.
-    Whole("--tensor-model-parallel-size", "layout.parallel.tensor_parallel_size").Unset("1"),
+    Whole("--tensor-model-parallel-size", "layout.parallel.tensor_parallel_size")
+        .Unset("1")
+        .Read(ReadMegatronTensor),
+    Other("--model-parallel-size"),
     Switch("--sequence-parallel", "layout.sequence_parallel")
         .By(ReadSequenceParallel, WriteSequenceParallel),
     Whole("--context-parallel-size", "layout.context_parallel_size").Unset("1"),
@@ -183,6 +230,7 @@ constexpr Setting kMegatronSettings[] = {
     Other("--num-layers-per-virtual-pipeline-stage"),
     Other("--decoder-first-pipeline-num-layers"),
     Other("--decoder-last-pipeline-num-layers"),
+    Other("--pp-partition-method"),
     Present("--account-for-embedding-in-pipeline-split"),
     Present("--account-for-loss-in-pipeline-split"),
     Other("--pipeline-model-parallel-layout").For("layout.parallel.layers_per_chunk").Joined(),
@@ -201,10 +249,16 @@ constexpr Setting kMegatronSettings[] = {
     Other("--ckpt-format"),
     Present("--optimizer-cpu-offload").For("layout.sharding.offload_optimizer").Joined(),
     Other("--optimizer-offload-fraction"),
+    Present("--deepspeed"),
+    Other("--deepspeed_config"),
+    Other("--deepspeed-config"),
+    Other("--zero-stage"),
+    Present("--cpu-optimizer"),
     Takes("layout.sharding.reshard_after_forward", "true"),
     Takes("layout.schedule", "one-forward-one-backward"),
     Whole("--make-vocab-size-divisible-by", "model.changes.vocabulary_multiple")
         .By(ReadVocabulary, WriteVocabulary),
+    Other("--pad-vocab-size-to"),
     // Training.
     Whole("--seq-length", "training.sequence_length").Required(),
     Other("--train-samples").By(ReadSamples, WriteSamples),
@@ -212,12 +266,11 @@ constexpr Setting kMegatronSettings[] = {
     Present("--bf16").By(ReadPrecision, WritePrecision),
     Present("--fp16"),
     Other("--fp8-format"),
-    Other("--fp8-recipe").For("layout.storage.scaling").Joined(),
+    Other("--fp8-recipe"),
     Present("--fp8-param-gather"),
     Other("--fp4-format"),
     Present("--accumulate-allreduce-grads-in-fp32"),
     Present("--grad-reduce-in-bf16"),
-    Other("--main-grads-dtype"),
     Takes("training.precision.compute_data_type", "fp32|fp16|bf16|fp8|fp8-e4m3|mxfp8|nvfp4"),
     Takes("training.precision.weight_data_type", "fp32|fp16|bf16|fp8|fp8-e4m3"),
     Takes("training.precision.gradient_data_type", "fp32|fp16|bf16"),
@@ -241,38 +294,11 @@ constexpr Setting kMegatronSettings[] = {
     Other("--activations-checkpoint-method"),
     Other("--activations-checkpoint-num-layers"),
     Present("--checkpoint-activations"),
+    Other("--checkpoint-num-layers"),
     Takes("layout.kernels.recompute_activation_function"),
     Takes("layout.kernels.recompute_norm_outputs"),
     Takes("layout.kernels.recompute_latent_up_projections"),
-    // Overlaps, dispatchers and graphs.
-    Present("--overlap-grad-reduce")
-        .For("layout.software.data_exchange_overlap")
-        .By(ReadDataOverlap, WriteDataOverlap),
-    Present("--overlap-param-gather").For("layout.software.overlap_contention").Joined(),
-    Present("--tp-comm-overlap")
-        .For("layout.software.tensor_exchange_exposure")
-        .By(ReadTensorOverlap, WriteTensorOverlap),
-    Present("--disable-tp-comm-bulk-dgrad"),
-    Present("--disable-tp-comm-bulk-wgrad"),
-    Present("--disable-tp-comm-overlap-ag"),
-    Present("--disable-tp-comm-overlap-rs"),
-    Present("--disable-tp-comm-split-ag"),
-    Present("--disable-tp-comm-split-rs"),
-    Present("--no-overlap-p2p-communication")
-        .For("layout.software.pipeline_exchange_exposure")
-        .By(ReadSends, WriteSends),
-    Other("--moe-token-dispatcher-type")
-        .For("layout.kernels.expert_dispatch")
-        .By(ReadDispatcher, WriteDispatcher),
-    Present("--moe-enable-deepep").For("layout.software.one_copy_per_node").Joined(),
-    Other("--moe-flex-dispatcher-backend"),
-    Other("--moe-expert-capacity-factor")
-        .For("layout.kernels.expert_load_factor")
-        .By(ReadCapacity, [](auto&...) {}),
-    Present("--moe-pad-expert-input-to-capacity"),
     // Kernels.
-    Switch("--no-bias-swiglu-fusion", "layout.kernels.fused_expert_activation", "false")
-        .Read(ReadUnfusedActivation),
     Choice("--attention-backend", "layout.kernels.attention",
            "flash=|fused=|unfused=unfused|local=unfused|auto=")
         .Unset("flash"),
@@ -280,25 +306,35 @@ constexpr Setting kMegatronSettings[] = {
     Other("--attention-dropout").For("layout.kernels.dropout").By(ReadDropout, WriteDropout),
     Other("--hidden-dropout"),
     Switch("--cross-entropy-loss-fusion", "layout.kernels.loss", "vocabulary-parallel-compiled")
-        .Only("vocabulary-parallel|vocabulary-parallel-compiled|fused")
+        .Only("vocabulary-parallel|vocabulary-parallel-compiled")
         .By(ReadLoss, WriteLoss),
     Other("--cross-entropy-fusion-impl"),
-    Lacks("layout.kernels.loss_chunk_tokens", "its losses work on all tokens at once"),
     Switch("--moe-grouped-gemm", "layout.framework.grouped_experts").Written(WriteGroupedExperts),
     Choice("--transformer-impl", "layout.framework.transformer_engine", "local=false|*="),
     Switch("--no-gradient-accumulation-fusion", "layout.framework.fused_weight_gradient", "false"),
     Switch("--deterministic-mode", "layout.framework.deterministic").Absent("false"),
-    Choice("--cuda-graph-impl", "layout.framework.captured_graphs",
-           "local=true|none=false|transformer_engine=true|~full_iteration=true")
-        .Read(ReadGraphs),
-    Present("--enable-cuda-graph"),
-    Present("--external-cuda-graph"),
-    Other("--cuda-graph-scope", SettingValues::kSome),
-    Takes("layout.framework.kind", "megatron-lm|megatron-bridge").Absent("megatron-lm"),
+    Choice("--cuda-graph-impl", "layout.framework.captured_graphs", "local=true|~none=false|*=true")
+        .Absent("false"),
+    Takes("layout.framework.kind", "megatron-lm|megatron-bridge")
+        .Absent("megatron-lm")
+        .Read(ReadFrameworkKind),
+    // How gradients are summed, and how DeepSpeed recomputes what --checkpoint-activations says.
+    Passes("--DDP-impl"),
+    Passes("--distributed-backend"),
+    Passes("--deepspeed-activation-checkpointing"),
+    Passes("--sync-tp-duplicated-parameters"),
     // Ignored ones that may lower memory.
     Lowers("--recompute-", "training.recompute"),
     Lowers("--moe-layer-recompute", "training.recompute"),
     Lowers("--distribute-saved-activations"),
+    Lowers("--distribute-checkpointed-activations"),
+    Lowers("--partition-activations"),
+    Lowers("--fp16-lm-cross-entropy", "layout.kernels.loss"),
+    Lowers("--checkpoint-in-cpu"),
+    Lowers("--scattered-embeddings"),
+    Lowers("--split-transformers"),
+    Lowers("--memory-centric-tiled-linear"),
+    Lowers("--remote-device", "layout.sharding.offload_parameters"),
     Lowers("--cpu-offloading"),
     Lowers("--fine-grained-activation-offloading"),
     Lowers("--activation-func-fp8-input-store"),
@@ -308,22 +344,26 @@ constexpr Setting kMegatronSettings[] = {
     Lowers("--main-grads-dtype", "training.precision.gradient_data_type"),
     Lowers("--fp4-param", "training.precision.weight_data_type"),
     Lowers("--cross-entropy-fusion-impl", "layout.kernels.loss"),
-    Lowers("--fp16-lm-cross-entropy", "layout.kernels.loss"),
-    Lowers("--reuse-grad-buf-for-mxfp8-param-ag"),
     Lowers("--use-torch-fsdp2", "layout.sharding.zero_stage"),
     Lowers("--empty-unused-memory-level", "layout.framework.fragmentation_ratio"),
 };
 
+absl::StatusOr<LauncherRead> ReadMegatronFile(absl::StatusOr<SettingFile> file, bool with_model) {
+  return ReadSettings(kMegatronSettings, with_model, std::move(file), [](Reading& reading) {
+    v1::ParallelLayout& parallel = *reading.layout().mutable_parallel();
+    const int64_t groups = reading.file.Count("--num-query-groups").value_or(1);
+    if (reading.file.Has("--group-query-attention") &&
+        std::max(parallel.tensor_parallel_size(), int64_t{1}) > groups) {
+      parallel.set_split_key_value_heads(true);
+    }
+    // Megatron-LM's default is a micro-batch on each rank.
+    reading.out.sequences_per_rank = reading.layout().micro_batch_size();
+  });
+}
+
 }  // namespace
 
-absl::Span<const Setting> MegatronSettings() {
-  static const std::vector<Setting> table = [] {
-    std::vector<Setting> out(std::begin(kMegatronSettings), std::end(kMegatronSettings));
-    absl::c_copy(MegatronPassed(), std::back_inserter(out));
-    return out;
-  }();
-  return table;
-}
+absl::Span<const Setting> MegatronSettings() { return kMegatronSettings; }
 
 SettingFile::Names MegatronNames() {
   SettingFile::Names out;
@@ -339,7 +379,7 @@ SettingFile::Names MegatronNames() {
 }
 
 absl::StatusOr<std::vector<std::string>> MegatronLines(const LaunchedRun& run) {
-  const absl::StatusOr<Writing> written = WriteSettings("Megatron-LM", MegatronSettings(), run);
+  const absl::StatusOr<Writing> written = WriteSettings("Megatron-LM", kMegatronSettings, run);
   if (!written.ok()) return written.status();
   return written->list.Arguments();
 }
@@ -351,17 +391,11 @@ absl::StatusOr<LauncherFile> WriteMegatron(const LaunchedRun& run) {
 }
 
 absl::StatusOr<LauncherRead> ReadMegatron(const std::string& text, bool with_model) {
-  return ReadSettings(MegatronSettings(), with_model,
-                      SettingFile::FromArguments(text, MegatronNames()), [](Reading& reading) {
-                        v1::ParallelLayout& parallel = *reading.layout().mutable_parallel();
-                        const int64_t groups = reading.file.Count("--num-query-groups").value_or(1);
-                        if (reading.file.Has("--group-query-attention") &&
-                            std::max(parallel.tensor_parallel_size(), int64_t{1}) > groups) {
-                          parallel.set_split_key_value_heads(true);
-                        }
-                        // Megatron-LM's default is a micro-batch on each rank.
-                        reading.out.sequences_per_rank = reading.layout().micro_batch_size();
-                      });
+  return ReadMegatronFile(SettingFile::FromArguments(text, MegatronNames()), with_model);
+}
+
+absl::StatusOr<LauncherRead> ReadMegatronWords(std::vector<std::string> words, bool with_model) {
+  return ReadMegatronFile(SettingFile::FromWords(std::move(words), MegatronNames()), with_model);
 }
 
 }  // namespace sextant::server

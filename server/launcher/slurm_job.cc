@@ -161,10 +161,10 @@ int64_t SlurmDevices(const char* name, SettingFile& file, JobDevices& devices, L
     int64_t count = 0;
     const bool counted = absl::SimpleAtoi(words.back(), &count);
     if (counted) words.pop_back();
-    if (!words.empty() && !words.front().empty()) devices.product = words.front();
     if (!counted) count = 1;
-    if (words.size() <= 1 && count > 0 && count <= kMaxJobNodes) return count;
-    break;
+    if (words.size() > 1 || count <= 0 || count > kMaxJobNodes) break;
+    if (!words.empty() && !words.front().empty()) devices.product = words.front();
+    return count;
   }
   const bool others = absl::string_view(name) == "--gres" && !absl::StrContains(*text, "gpu");
   if (!others) out.open.push_back(absl::StrCat(name, "=", *text));
