@@ -105,10 +105,14 @@ TEST(Settings, DecideEveryArgumentOfMegatron) {
   }
 }
 
-// Text of a configuration that has a setting alone, as a value of its kind.
+// A configuration with a setting of the value alone, and what it is read with.
 std::string TomlOf(const std::string& name, const std::string& value) {
   const size_t dot = name.rfind('.');
-  return absl::StrCat("[", name.substr(0, dot), "]\n", name.substr(dot + 1), " = ", value, "\n");
+  const bool stages = absl::StartsWith(name, "parallelism.pipeline_parallel_") ||
+                      absl::StrContains(name, "_per_model_part");
+  const bool degree = absl::EndsWith(name, "_parallel_degree");
+  return absl::StrCat("[", name.substr(0, dot), "]\n", name.substr(dot + 1), " = ", value, "\n",
+                      stages && !degree ? "pipeline_parallel_degree = 2\n" : "");
 }
 
 // A setting that is read is refused for a wrong type, or is not ignored.

@@ -11,7 +11,6 @@
 #include "engine/memory/ledger/memory_model.h"
 #include "engine/memory/ledger/standing_buffers.h"
 #include "engine/model/presets/presets.h"
-#include "tests/engine/model/architecture/architectures.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -344,15 +343,15 @@ TEST(StandingBuffers, TheGlobalBufferHoldsTheHeadsInput) {
 TEST(StandingBuffers, TheGlobalBufferHoldsTheTokensThatExpertsGather) {
   MemoryJob job = JobOf({.kind = Framework::kMegatronLm},
                         {.tensor_parallel_size = 2, .expert_parallel_size = 4});
+  job.state.sharding.data_parallel_size = 4;
   job.batch.expert_dispatch = ExpertDispatch::kAllGather;
-  const auto buffer = [&job](const ArchitectureSpec& spec) {
-    return CountOf(job, spec, [](const CopiesContext& in) { return GlobalBufferOf(in, false); });
+  const auto buffer = [&job] {
+    return CountOf(job, FindModelPreset("mixtral-8x7b").value()->architecture,
+                   [](const CopiesContext& in) { return GlobalBufferOf(in, false); });
   };
-  ArchitectureSpec mixture = SmallMixture();
-  EXPECT_EQ(buffer(mixture), Bytes(2 * (kBatchTokens / 2) * 4 * 2 * mixture.hidden_size));
-  EXPECT_EQ(buffer(Model()), Bytes(0));
+  EXPECT_EQ(buffer(), Bytes(2 * (kBatchTokens / 2) * 4 * 2 * 4096));
   job.batch.expert_dispatch = ExpertDispatch::kAllToAll;
-  EXPECT_EQ(buffer(mixture), Bytes(0));
+  EXPECT_EQ(buffer(), Bytes(0));
 }
 
 // Megatron-LM's own attention keeps one layer's scores of all pairs there.
