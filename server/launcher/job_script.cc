@@ -166,6 +166,27 @@ LauncherRead ReadUnknownProgram(const LaunchLine& line) {
   return out;
 }
 
+// The line in the longest variable with arguments, which another script starts.
+LaunchLine LineInVariable(const ShellScript& script) {
+  const std::pair<const std::string, std::string>* longest = nullptr;
+  for (const auto& text : script.texts) {
+    const bool arguments = absl::StrContains(text.second, "--");
+    const size_t size = longest == nullptr ? 0 : longest->second.size();
+    if (arguments && text.second.size() > size) longest = &text;
+  }
+  LaunchLine out;
+  if (longest == nullptr) return out;
+  const absl::StatusOr<ShellScript> inner = ReadShellScript(longest->second, script.variables);
+  if (!inner.ok()) return out;
+  out = FindLaunchLine(inner->commands, script.variables);
+  if (!out.program.empty()) return out;
+  for (const ShellCommand& command : inner->commands) {
+    absl::c_copy(command.words, std::back_inserter(out.arguments));
+  }
+  if (StartsMegatronProgram(out)) out.program = longest->first;
+  return out;
+}
+
 // The devices in all; 0: not known.
 int64_t CountDevices(const LaunchLine& line, const JobDevices& job) {
   const auto bounded = [](int64_t a, int64_t b) {
@@ -210,7 +231,8 @@ absl::StatusOr<LauncherRead> ReadJobScript(const std::string& text, bool with_mo
   if (!slurm.ok()) return slurm;
   const absl::StatusOr<ShellScript> script = ReadShellScript(text, SlurmVariables(devices));
   if (!script.ok()) return script.status();
-  const LaunchLine line = FindLaunchLine(script->commands, script->variables);
+  LaunchLine line = FindLaunchLine(script->commands, script->variables);
+  if (line.program.empty()) line = LineInVariable(*script);
   if (line.program.empty()) {
     return absl::InvalidArgumentError(
         "it has no line that starts a training program: write one with torchrun, python, "

@@ -124,9 +124,13 @@ class LineReader {
   }
 
   void ReadShell() {
-    const std::string next = Next();
-    if (next.size() < 2 || next[0] != '-' || next.back() != 'c') return;
-    if (at_ + 2 < words_.size()) inner_ = words_[at_ + 2].text;
+    size_t at = at_ + 1;  // "bash -x -c", "bash -lc"
+    while (at < words_.size() && absl::StartsWith(words_[at].text, "-") &&
+           words_[at].text.back() != 'c') {
+      ++at;
+    }
+    if (at + 1 >= words_.size() || words_[at].text.front() != '-') return;
+    inner_ = words_[at + 1].text;
     at_ = words_.size() - 1;
   }
 
@@ -242,6 +246,7 @@ LaunchLine FindLaunchLine(const std::vector<ShellCommand>& commands,
 
 bool IsJobScript(const std::string& text) {
   if (absl::StartsWith(absl::StripAsciiWhitespace(text), "-")) return false;
+  if (absl::StartsWith(text, "#!")) return true;
   constexpr const char* kSigns[] = {
       "#SBATCH",           "srun ",  "torchrun", "deepspeed ", "mpirun ",
       "mpiexec ",          "swift ", "axolotl ", "python",     "accelerate launch",

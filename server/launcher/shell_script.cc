@@ -14,10 +14,14 @@
 namespace sextant::server {
 namespace {
 
-constexpr size_t kMaxNamed = 60;  // bytes of an assignment that is told
+constexpr size_t kMaxNamed = 200;  // bytes of an assignment that is told
 
 bool IsOneOf(absl::string_view word, std::initializer_list<absl::string_view> words) {
   return absl::c_linear_search(words, word);
+}
+
+std::string WithDollars(const std::string& text) {
+  return absl::StrReplaceAll(text, {{std::string(1, kOpenMark), "$"}});
 }
 
 // Blocks of commands. Of a group alone it is sure that it runs.
@@ -44,7 +48,11 @@ class ScriptReader {
     for (auto& [name, assignment] : told_) {
       if (state_.used.count(name) > 0) out_.conditional.push_back(std::move(assignment));
     }
+    for (const auto& [name, words] : state_.arrays) {
+      out_.texts[name] = WithDollars(absl::StrJoin(words, " "));
+    }
     for (auto& [name, value] : state_.variables) {
+      out_.texts[name] = WithDollars(value);
       if (absl::StrContains(value, kOpenMark)) {
         out_.open.push_back(name);
       } else {
@@ -99,8 +107,7 @@ class ScriptReader {
     }
     for (const std::string& word : read) {
       const bool open = absl::StrContains(word, kOpenMark);
-      command_.words.push_back(
-          {absl::StrReplaceAll(word, {{std::string(1, kOpenMark), "$"}}), open});
+      command_.words.push_back({WithDollars(word), open});
     }
     return true;
   }
@@ -231,7 +238,7 @@ class ScriptReader {
 
   void Tell(const std::string& name, std::string assignment) {
     if (assignment.size() > kMaxNamed) assignment = assignment.substr(0, kMaxNamed) + "...";
-    told_.emplace_back(name, absl::StrReplaceAll(assignment, {{std::string(1, kOpenMark), "$"}}));
+    told_.emplace_back(name, WithDollars(assignment));
   }
 
   // True where the command has no words.

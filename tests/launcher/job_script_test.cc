@@ -197,6 +197,19 @@ TEST(JobScript, TakesTheLineThatTrains) {
             3);
 }
 
+// Another script starts what it exports.
+TEST(JobScript, ReadsArgumentsThatNothingStarts) {
+  const LauncherRead read = ReadScript(
+      "#!/bin/bash\nTP=4\nexport ARGS=\" $MORE --tensor-model-parallel-size $TP\n --fp16\"\n");
+  EXPECT_EQ(read.request.layout().parallel().tensor_parallel_size(), 4);
+  EXPECT_EQ(read.request.training().precision().compute_data_type(), v1::DATA_TYPE_FP16);
+  EXPECT_THAT(read.open, ElementsAre("$MORE"));
+  EXPECT_EQ(ReadScript("X=\"cd a; python b.py --micro-batch-size 3\"\nsbatch run.sub")
+                .request.layout()
+                .micro_batch_size(),
+            3);
+}
+
 TEST(JobScript, SaysWhatItLacks) {
   const auto error_of = [](const std::string& text) { return ReadJobScript(text, true).status(); };
   ExpectSays(error_of("#SBATCH -N 4\necho"), "it has no line that starts a training program");
