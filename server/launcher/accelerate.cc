@@ -94,9 +94,10 @@ void ReadOneAlone(const Setting& setting, Reading& reading) {
 
 // Norms are cut too where megatron_lm_sequence_parallelism, a later row, says so.
 void ReadMegatronDegree(const Setting& setting, Reading& reading) {
-  const int64_t size = reading.file.Count(setting.name).value_or(1);
-  reading.layout().mutable_parallel()->set_tensor_parallel_size(size);
-  if (size > 1) reading.layout().set_sequence_parallel(false);
+  const auto size = reading.file.Count(setting.name);
+  if (!size.has_value()) return;
+  reading.layout().mutable_parallel()->set_tensor_parallel_size(*size);
+  if (*size > 1) reading.layout().set_sequence_parallel(false);
 }
 
 void ReadMegatronGranularity(const Setting& setting, Reading& reading) {

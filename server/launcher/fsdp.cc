@@ -59,10 +59,9 @@ void ShardAs(const std::string& strategy, const FsdpSettings& fsdp) {
                     strategy == "HYBRID_SHARD_ZERO2" || strategy == "5";
   if (kept) out.set_reshard_after_forward(false);
   const bool hybrid = absl::StartsWith(strategy, "HYBRID") || strategy == "4" || strategy == "5";
-  // A node's devices share, and nodes hold copies.
-  const int64_t nodes =
-      fsdp.file().Has("num_machines") ? fsdp.file().Count("num_machines").value_or(0) : int64_t{0};
   if (!hybrid) return;
+  // A node's devices share, and nodes hold copies.
+  const int64_t nodes = fsdp.file().Count("num_machines").value_or(0);
   fsdp.reading.out.state_copies = nodes;
   if (nodes == 0) fsdp.reading.out.ignored.emplace_back("hybrid_shard (give --shard-group-size)");
 }
