@@ -76,8 +76,6 @@ inline constexpr LayoutField kStateDivisionField =
 inline constexpr LayoutField kShardGroupField =
     FieldAt<&RunLayout::sharding, &StateSharding::shard_group_size>(
         "layout.sharding.shard_group_size");
-inline constexpr LayoutField kReshardField =
-    FieldAt<&RunLayout::reshard_after_forward>("layout.sharding.reshard_after_forward");
 inline constexpr LayoutField kOffloadedOptimizerField =
     FieldAt<&RunLayout::sharding, &StateSharding::offload_optimizer>(
         "layout.sharding.offload_optimizer");
@@ -87,19 +85,12 @@ inline constexpr LayoutField kOffloadedParametersField =
 inline constexpr LayoutField kAttentionField =
     FieldAt<&RunLayout::kernels, &MicroBatchSpec::attention>("layout.kernels.attention");
 inline constexpr LayoutField kLossField = FieldAt<&RunLayout::loss>("layout.kernels.loss");
-inline constexpr LayoutField kBlockLayersField =
-    FieldAt<&RunLayout::kernels, &MicroBatchSpec::recomputation, &Recomputation::layers_per_block>(
-        "layout.kernels.recomputed_layers_per_block");
 inline constexpr LayoutField kActivationAgainField =
     FieldAt<&RunLayout::kernels, &MicroBatchSpec::recomputation,
             &Recomputation::activation_function>("layout.kernels.recompute_activation_function");
 inline constexpr LayoutField kNormsAgainField =
     FieldAt<&RunLayout::kernels, &MicroBatchSpec::recomputation, &Recomputation::norm_outputs>(
         "layout.kernels.recompute_norm_outputs");
-inline constexpr LayoutField kLatentAgainField =
-    FieldAt<&RunLayout::kernels, &MicroBatchSpec::recomputation,
-            &Recomputation::latent_up_projections>(
-        "layout.kernels.recompute_latent_up_projections");
 
 // These, and all others of a layout but its framework's and software's, in the request's order.
 inline constexpr LayoutField kLayoutFields[] = {
@@ -119,7 +110,7 @@ inline constexpr LayoutField kLayoutFields[] = {
     FieldAt<&RunLayout::deferred_head_gradients>("layout.deferred_head_gradients"),
     kStateDivisionField,
     kShardGroupField,
-    kReshardField,
+    FieldAt<&RunLayout::reshard_after_forward>("layout.sharding.reshard_after_forward"),
     FieldAt<&RunLayout::sharding, &StateSharding::prefetched_unit_count>(
         "layout.sharding.prefetched_unit_count"),
     kOffloadedOptimizerField,
@@ -138,10 +129,13 @@ inline constexpr LayoutField kLayoutFields[] = {
     FieldAt<&RunLayout::kernels, &MicroBatchSpec::dropout>("layout.kernels.dropout"),
     FieldAt<&RunLayout::kernels, &MicroBatchSpec::matmul_input_data_type>(
         "layout.kernels.matmul_input_data_type"),
-    kBlockLayersField,
+    FieldAt<&RunLayout::kernels, &MicroBatchSpec::recomputation, &Recomputation::layers_per_block>(
+        "layout.kernels.recomputed_layers_per_block"),
     kActivationAgainField,
     kNormsAgainField,
-    kLatentAgainField,
+    FieldAt<&RunLayout::kernels, &MicroBatchSpec::recomputation,
+            &Recomputation::latent_up_projections>(
+        "layout.kernels.recompute_latent_up_projections"),
     FieldAt<&RunLayout::kernels, &MicroBatchSpec::expert_scaling>("layout.kernels.expert_scaling"),
     FieldAt<&RunLayout::attention_output_copied>("layout.kernels.attention_output_copied"),
     FieldAt<&RunLayout::fused_expert_activation>("layout.kernels.fused_expert_activation"),
