@@ -250,7 +250,8 @@ bool IsJobScript(const std::string& text) {
   constexpr const char* kSigns[] = {
       "#SBATCH",           "srun ",  "torchrun", "deepspeed ", "mpirun ",
       "mpiexec ",          "swift ", "axolotl ", "python",     "accelerate launch",
-      "llamafactory-cli ", "trl ",   "tune run", ".py "};
+      "llamafactory-cli ", "trl ",   "export ",  "=(",         "=\"",
+      "tune run",          ".py "};
   return absl::c_any_of(kSigns, [&](const char* sign) { return absl::StrContains(text, sign); });
 }
 

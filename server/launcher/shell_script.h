@@ -26,8 +26,9 @@ struct ShellCommand {
 using ShellVariables = std::map<std::string, std::string>;
 
 struct ShellScript {
-  ShellVariables variables = {};              // those with a literal value
-  std::vector<std::string> open = {};         // variables whose value the script does not say
+  ShellVariables variables = {};       // those with a literal value
+  std::vector<std::string> open = {};  // variables whose value the script does not say
+  ShellVariables texts = {};           // all of them, and arrays, with "$NAME" for what is open
   std::vector<ShellCommand> commands = {};    // in the order of the text
   std::vector<std::string> conditional = {};  // "TP=4": in branches, of variables that are used
   std::vector<std::string> sourced = {};      // files that it reads: "config_common.sh"
