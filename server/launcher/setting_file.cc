@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
@@ -55,6 +54,15 @@ std::optional<int64_t> WholeOf(const Json& value, bool argument) {
   const double number = value.get<double>();
   if (!(std::abs(number) < kLimit) || number != std::floor(number)) return std::nullopt;
   return static_cast<int64_t>(number);
+}
+
+bool IsOffValue(const Json& value) {
+  if (value.is_string()) {
+    constexpr absl::string_view kOff[] = {"", "none", "no", "false"};
+    return absl::c_linear_search(kOff, absl::AsciiStrToLower(value.get<std::string>()));
+  }
+  if (value.is_number()) return value.get<double>() == 0;
+  return value == false || (value.is_structured() && value.empty());
 }
 
 // The words of `text` as a shell splits it, the last one first, as CLI11 takes them; absent where a
@@ -135,6 +143,17 @@ absl::StatusOr<SettingFile> SettingFile::FromArguments(const std::string& text,
                                                        const Names& known) {
   std::optional<std::vector<std::string>> split = ReversedWords(text);
   if (!split.has_value()) return absl::InvalidArgumentError("a quote has no end: close it");
+  return ParseArguments(known, [&](CLI::App& app) { app.parse(*std::move(split)); });
+}
+
+absl::StatusOr<SettingFile> SettingFile::FromWords(std::vector<std::string> words,
+                                                   const Names& known) {
+  absl::c_reverse(words);  // as CLI11 takes them
+  return ParseArguments(known, [&](CLI::App& app) { app.parse(std::move(words)); });
+}
+
+template <typename Parse>
+absl::StatusOr<SettingFile> SettingFile::ParseArguments(const Names& known, const Parse& parse) {
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
@@ -152,7 +171,7 @@ absl::StatusOr<SettingFile> SettingFile::FromArguments(const std::string& text,
     }
   }
   try {
-    app.parse(*std::move(split));
+    parse(app);
   } catch (const CLI::Error& error) {
     return absl::InvalidArgumentError(
         absl::StrCat(error.what(), ": write --name value or --name=value"));
@@ -167,6 +186,20 @@ absl::StatusOr<SettingFile> SettingFile::FromArguments(const std::string& text,
   SettingFile out(std::move(root), true);
   out.ignored_ = UnknownFlags(app.remaining());
   return out;
+}
+
+SettingFile SettingFile::FromNamedArguments(Json values, std::map<std::string, std::string> names) {
+  SettingFile out(std::move(values), true);
+  out.names_ = std::move(names);
+  return out;
+}
+
+std::string SettingFile::NameOf(const std::string& path) const {
+  // "--fp8-recipe blockwise" is a value that is not known.
+  const size_t end = path.find(' ');
+  const auto name = names_.find(path.substr(0, end));
+  if (name == names_.end()) return path;
+  return end == std::string::npos ? name->second : absl::StrCat(name->second, path.substr(end));
 }
 
 std::vector<SettingWord> WordsOf(absl::string_view words) {
@@ -207,6 +240,11 @@ const SettingFile::Json* SettingFile::Find(const std::string& path) const {
 bool SettingFile::IsAuto(const std::string& path) const {
   const Json* const found = At(path);
   return found != nullptr && *found == kAuto;
+}
+
+bool SettingFile::HoldsText(const std::string& path) const {
+  const Json* const found = Find(path);
+  return found != nullptr && found->is_string();
 }
 
 const SettingFile::Json* SettingFile::Read(const std::string& path) {
@@ -281,17 +319,25 @@ bool SettingFile::IsOn(const std::string& path) {
 
 void SettingFile::Ignore(const std::string& path) {
   if (arguments_) {
-    ignored_.push_back(path);
+    ignored_.push_back(NameOf(path));
   } else {
     read_.erase(path);
   }
+}
+
+bool SettingFile::PassIfOff(const std::string& path) {
+  const Json* const found = Find(path);
+  if (found == nullptr) return false;
+  const bool off = IsOffValue(*found);
+  if (off) read_.insert(path);
+  return off;
 }
 
 void SettingFile::Refuse(const std::string& path, const std::string& why) {
   const Json* const found = Find(path);
   if (arguments_) {
     const Json last = found == nullptr ? Json("") : found->is_array() ? found->back() : *found;
-    return faults_.push_back(absl::StrCat(path, "=", last.get<std::string>(), ": ", why));
+    return faults_.push_back(absl::StrCat(NameOf(path), "=", last.get<std::string>(), ": ", why));
   }
   faults_.push_back(
       absl::StrCat(path, found == nullptr ? "" : absl::StrCat(" = ", Quoted(*found)), ": ", why));
@@ -330,40 +376,6 @@ std::vector<std::string> SettingFile::open() const {
 absl::Status SettingFile::status() const {
   if (faults_.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrJoin(faults_, "; "));
-}
-
-std::vector<std::string> SettingList::Arguments() const {
-  std::vector<std::string> out;
-  for (const auto& [name, value] : all_) {
-    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-    out.push_back(value == true ? name : absl::StrCat(name, " ", text));
-  }
-  return out;
-}
-
-std::string SettingList::Toml() const {
-  std::string out;
-  std::string section;
-  for (const auto& [name, value] : all_) {
-    const size_t dot = name.rfind('.');
-    if (name.substr(0, dot) != section) {
-      section = name.substr(0, dot);
-      absl::StrAppend(&out, out.empty() ? "" : "\n", "[", section, "]\n");
-    }
-    absl::StrAppend(&out, name.substr(dot + 1), " = ", value.dump(), "\n");
-  }
-  return out;
-}
-
-std::string SettingList::Json() const {
-  Value out;
-  for (const auto& [name, value] : all_) {
-    Value* node = &out;
-    for (const absl::string_view part : absl::StrSplit(name, '.'))
-      node = &(*node)[std::string(part)];
-    *node = value;
-  }
-  return absl::StrCat(out.dump(2), "\n");
 }
 
 }  // namespace sextant::server
