@@ -22,7 +22,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kMaxParts = 32;  // of a name
-constexpr size_t kMaxFaultBytes = 200;
 
 // Dates become their text: no setting is one.
 Json JsonOf(const toml::node& node) {
@@ -104,7 +103,7 @@ absl::StatusOr<Json> ReadToml(const std::string& text) {
   if (parsed.succeeded()) return JsonOf(parsed.table());
   return absl::InvalidArgumentError(
       absl::StrCat("no TOML: line ", parsed.error().source().begin.line, ": ",
-                   Clip(std::string(parsed.error().description()), kMaxFaultBytes)));
+                   Clip(std::string(parsed.error().description()), 200)));
 }
 
 }  // namespace sextant::server

@@ -202,7 +202,7 @@ void ExpectNoneHoldsItself(const Descriptor& type, std::set<const Descriptor*>* 
 TEST(RequestLimits, AreOfMessagesThatDoNotHoldThemselves) {
   int count = 0;
   for (const Descriptor* any :
-       {v1::CountModelRequest::descriptor(), v1::SizeModelRequest::descriptor(),
+       {v1::CountModelRequest::descriptor(), v1::PlanRunRequest::descriptor(),
         v1::ReportProgressRequest::descriptor()}) {
     const google::protobuf::FileDescriptor& file = *any->file();
     for (int i = 0; i < file.service_count(); ++i) {
