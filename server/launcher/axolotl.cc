@@ -267,11 +267,11 @@ constexpr Setting kAxolotlSettings[] = {
     Switch("liger_cross_entropy", "layout.kernels.loss", "fused")
         .Only("plain|fused|chunked")
         .By(ReadAxolotlLoss, WriteAxolotlLoss),
-    Parts("plugins|cut_cross_entropy|liger_fused_linear_cross_entropy"),
+    Parts("rl|plugins|cut_cross_entropy|liger_fused_linear_cross_entropy"),
     Takes("layout.kernels.loss_chunk_tokens"),
     Takes("layout.framework.kind", "hugging-face-trainer|deepspeed"),
     // Not modelled: other losses, models and stages, what else is trained.
-    Unmodelled("rl|trl|ebft|reward_model|process_reward_model|kd_trainer|diffusion|qat|mora|"
+    Unmodelled("trl|ebft|reward_model|process_reward_model|kd_trainer|diffusion|qat|mora|"
                "dense_mixer|llmcompressor|num_labels|trainer_cls|lora_modules_to_save|"
                "lora_target_parameters|lora_rank_pattern|peft_use_dora|peft_layer_replication|"
                "peft_trainable_token_indices|relora|model_config|model_kwargs|"
@@ -352,6 +352,10 @@ constexpr Setting kAxolotlSettings[] = {
 absl::Span<const Setting> AxolotlSettings() { return kAxolotlSettings; }
 
 absl::StatusOr<LauncherRead> ReadAxolotl(const LaunchText& text, bool with_model) {
+  const Json* const preferences = text.Find("rl");
+  if (preferences != nullptr && !preferences->is_null()) {
+    return absl::InvalidArgumentError(kPreferenceTrainer);
+  }
   return ReadSettings(kAxolotlSettings, with_model,
                       SettingFile::FromDocument(Normalized(text.Document())));
 }

@@ -51,10 +51,12 @@ void LoadWeights(v1::DataType type, v1::PlanRunRequest* request) {
   const bool mixed = precision.compute_data_type() == v1::DATA_TYPE_BF16 ||
                      precision.compute_data_type() == v1::DATA_TYPE_FP16 ||
                      IsNarrow(precision.compute_data_type());
-  if (kind != v1::FrameworkMemory::KIND_HUGGING_FACE_TRAINER || (sharded && mixed)) return;
+  const bool adapters = request->model().changes().has_adapters();
+  const bool widened = sharded && mixed && !adapters;
+  if (kind != v1::FrameworkMemory::KIND_HUGGING_FACE_TRAINER || widened) return;
   if (precision.weight_data_type() != v1::DATA_TYPE_UNSPECIFIED) return;
   precision.set_weight_data_type(type);
-  if (request->model().changes().has_adapters()) return;
+  if (adapters) return;
   if (!precision.has_master_weights()) precision.set_master_weights(false);
   const v1::OptimizerSpec::Kind optimizer = request->training().optimizer().kind();
   const bool own_type = optimizer == v1::OptimizerSpec::KIND_ADAM_8BIT ||

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "server/launcher/file_format.h"
+#include "server/launcher/hugging_face.h"
 #include "server/launcher/launcher.h"
 #include "tests/launcher/sample_launch.h"
 #include "tests/support/cases.h"
@@ -88,6 +89,38 @@ void ExpectOptionsForAll(const std::string& options, absl::Span<const Setting> t
   }
 }
 
+TEST(TuningFiles, MegatronSftIsMegatronsArgumentsOnAModel) {
+  const absl::StatusOr<LaunchText> text =
+      ParseLaunchText("", LauncherGolden("swift_megatron.command"));
+  ASSERT_TRUE(text.ok()) << text.status();
+  const absl::StatusOr<LauncherRead> read = FormatOf(*text)->read(*text, true);
+  ASSERT_TRUE(read.ok()) << read.status();
+  absl::StatusOr<LauncherRead> same = ReadMegatron(
+      "--tensor-model-parallel-size 2 --expert-model-parallel-size 4 --sequence-parallel "
+      "--micro-batch-size 2 --global-batch-size 16 --recompute-granularity full "
+      "--recompute-method uniform --recompute-num-layers 1 --seq-length 4096 --train-iters 100 "
+      "--attention-backend flash --attention-dropout 0 --hidden-dropout 0 --moe-grouped-gemm "
+      "--use-distributed-optimizer --cross-entropy-loss-fusion --bf16",
+      false);
+  ASSERT_TRUE(same.ok()) << same.status();
+  same->request.mutable_model()->set_preset("Qwen/Qwen3-30B-A3B");
+  same->request.mutable_cluster()->set_device_count(8);
+  EXPECT_EQ(DifferencesOf(same->request, read->request), "");
+  EXPECT_EQ(read->step_count, 100);
+  EXPECT_THAT(read->ignored, UnorderedElementsAreArray(std::vector<std::string>()));
+}
+
+TEST(TuningFiles, SayTheirProgramsNamesInErrors) {
+  for (const nlohmann::json& row : CasesIn("tests/launcher/cases.jsonl", "tuning unread")) {
+    SCOPED_TRACE(row.dump());
+    const absl::StatusOr<LaunchText> text = ParseLaunchText("", TextIn(row, "text"));
+    ASSERT_TRUE(text.ok()) << text.status();
+    const FileFormat* const format = FormatOf(*text);
+    ASSERT_NE(format, nullptr);
+    ExpectSays(format->read(*text, true).status(), TextIn(row, "says"));
+  }
+}
+
 TEST(TuningFiles, EveryOptionOfAxolotlHasARow) {
   ExpectRowsForAll("axolotl_options.txt", AxolotlSettings());
   ExpectOptionsForAll("axolotl_options.txt", AxolotlSettings(),
@@ -95,6 +128,19 @@ TEST(TuningFiles, EveryOptionOfAxolotlHasARow) {
                       {"fsdp_config.sharding_strategy", "fsdp_config.limit_all_gathers",
                        "fsdp_config.backward_prefetch", "fsdp_config.forward_prefetch",
                        "bnb_config_kwargs.bnb_4bit_use_double_quant"});
+}
+
+TEST(TuningFiles, EveryOptionOfLlamaFactoryHasARow) {
+  ExpectRowsForAll("llamafactory_options.txt", LlamaFactorySettings());
+  ExpectOptionsForAll("llamafactory_options.txt", LlamaFactorySettings(), {});
+}
+
+// Some of its options have other defaults than TrainingArguments, which read them.
+TEST(TuningFiles, EveryOptionOfSwiftHasARow) {
+  std::vector<Setting> all(SwiftSettings().begin(), SwiftSettings().end());
+  all.insert(all.end(), TrainerSettings().begin(), TrainerSettings().end());
+  ExpectRowsForAll("swift_options.txt", all);
+  ExpectOptionsForAll("swift_options.txt", SwiftSettings(), {"sft_type"});
 }
 
 }  // namespace
