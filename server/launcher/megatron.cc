@@ -154,7 +154,14 @@ void ReadVocabulary(const Setting& setting, Reading& reading) {
 }
 void WriteVocabulary(const Setting& setting, Writing& writing) {
   const v1::ModelChanges& changes = writing.run.request.model().changes();
-  if (!changes.has_vocabulary_multiple()) return;
+  const int64_t rows = writing.run.model.embedding().vocabulary_size();
+  if (!changes.has_vocabulary_multiple()) {
+    const bool bridge =
+        writing.layout().framework().kind() == v1::FrameworkMemory::KIND_MEGATRON_BRIDGE;
+    // Megatron-Bridge pads to nothing, Megatron-LM to 128 on each rank.
+    if (bridge && rows % writing.sizes.tensor == 0) writing.list.Add(setting.name, 1);
+    return;
+  }
   if (changes.vocabulary_multiple() % writing.sizes.tensor != 0) {
     writing.refusals.Add("--vocabulary-multiple", "it takes a multiple of --tp");
   }

@@ -128,6 +128,9 @@ void WritePrecision(const Setting&, Writing& writing) {
   }
   const v1::DataType gradient = precision.gradient_data_type();
   const bool bf16 = !whole && !half;
+  if (gradient == 0 && IsNarrow(weight)) {  // a plan's gradients are as its weights
+    writing.refusals.Add("--weight-data-type", "in fp8 it takes --gradient-data-type=fp32 or bf16");
+  }
   if (gradient == v1::DATA_TYPE_BF16 && bf16) {
     writing.list.Add("--grad-reduce-in-bf16", true);
   } else if (gradient == v1::DATA_TYPE_FP32 || (gradient == 0 && bf16)) {

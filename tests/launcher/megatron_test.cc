@@ -153,6 +153,15 @@ TEST(Megatron, RecomputesActivationsOfGroupedExpertsAlone) {
   ExpectReadBack(run);
 }
 
+// The API's gradients are of their weights' type, which Megatron-LM's are not in fp8.
+TEST(Megatron, TakesWideGradientsOfFp8Weights) {
+  LaunchedRun run = DenseLaunch(R"({"training": {"precision": {
+      "compute_data_type": "DATA_TYPE_FP8", "weight_data_type": "DATA_TYPE_FP8"}}})");
+  ExpectReadBack(run);
+  run.request.mutable_training()->mutable_precision()->clear_gradient_data_type();
+  EXPECT_THAT(RefusalOf(run), HasSubstr("in fp8 it takes --gradient-data-type=fp32 or bf16"));
+}
+
 TEST(Megatron, NamesEveryRefusalAtOnce) {
   LaunchedRun run = DenseLaunch(R"({"layout": {"schedule": "PIPELINE_SCHEDULE_GPIPE"}})");
   run.request.mutable_training()->clear_sequence_length();
