@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "server/launcher/setting_file.h"
 
 namespace sextant::server {
 namespace {
@@ -55,6 +56,14 @@ bool IsName(absl::string_view word) {
   return word[1] == '-' ? word.size() > 2 : absl::ascii_isalpha(word[1]);
 }
 
+// A shell's word after a command: a pipe, another command, or where its output goes.
+bool EndsCommand(absl::string_view word) {
+  constexpr const char* kEnds[] = {"|", "||", "&", "&&", ";"};
+  if (absl::c_linear_search(kEnds, word)) return true;
+  const size_t start = word.find_first_not_of("0123456789&");
+  return start != absl::string_view::npos && word[start] == '>';
+}
+
 std::string ProgramOf(absl::string_view word) {
   const size_t slash = word.rfind('/');
   return std::string(slash == absl::string_view::npos ? word : word.substr(slash + 1));
@@ -77,8 +86,8 @@ CommandJson ValueOf(const std::string& word) {
   if (number && absl::SimpleAtoi(word, &whole)) return whole;
   if (number && absl::SimpleAtod(word, &real)) return real;
   if (word.empty() || word.front() != '{') return word;
-  CommandJson parsed = CommandJson::parse(word, nullptr, false);
-  return parsed.is_object() ? parsed : CommandJson(word);
+  const absl::StatusOr<SettingFile> object = SettingFile::FromJson(word);
+  return object.ok() ? object->document() : CommandJson(word);
 }
 
 // The launcher that `words` start with, and how many words name it; 0: none.
@@ -160,7 +169,8 @@ std::optional<LaunchCommand> CommandOf(WordSpan words) {
     at = TakeOptions(words, at + taken, &out.options);
     if (at >= words.size()) return std::nullopt;
     out.script = words[at];
-    out.arguments.assign(words.begin() + static_cast<std::ptrdiff_t>(at) + 1, words.end());
+    const WordSpan rest = words.subspan(at + 1);
+    out.arguments.assign(rest.begin(), absl::c_find_if(rest, EndsCommand));
     return out;
   }
   return std::nullopt;
@@ -193,15 +203,16 @@ CommandJson ArgumentsOf(WordSpan words, std::vector<std::string>* positional) {
 int64_t DevicesOf(const LaunchCommand& command) {
   const CommandJson& options = command.options;
   if (command.launcher == "torchrun") {
-    return CountIn(options, "nproc_per_node", 1) * CountIn(options, "nnodes", 1);
+    return Product(CountIn(options, "nproc_per_node", 1), CountIn(options, "nnodes", 1))
+        .value_or(0);
   }
   if (command.launcher != "deepspeed") return CountIn(options, "num_processes", 0);
   if (options.contains("include") && options["include"].is_string()) {
     return IncludedDevices(options["include"].get<std::string>());
   }
   const int64_t nodes = CountIn(options, "num_nodes", options.contains("hostfile") ? 0 : 1);
-  return CountIn(options, options.contains("num_gpus") ? "num_gpus" : "num_accelerators", 0) *
-         nodes;
+  const char* const devices = options.contains("num_gpus") ? "num_gpus" : "num_accelerators";
+  return Product(CountIn(options, devices, 0), nodes).value_or(0);
 }
 
 std::optional<std::vector<std::string>> WordsOfCommand(const std::string& text) {

@@ -235,6 +235,12 @@ bool IsPreferenceTrainer(const RunJson& document) {
 absl::StatusOr<LauncherRead> ReadTrainer(RunJson document, bool with_model, bool trl) {
   document = Typed(std::move(document));
   if (IsPreferenceTrainer(document)) return absl::InvalidArgumentError(kPreferenceTrainer);
+  // DeepSpeed's own arguments: a switch, and the file by another name.
+  if (document.contains("deepspeed") && document["deepspeed"] == true) {
+    const RunJson file = document.value("deepspeed_config", RunJson(""));
+    document.erase("deepspeed_config");
+    document["deepspeed"] = file;
+  }
   if (document.contains("fsdp_config") && document["fsdp_config"].is_object()) {
     document["fsdp_config"] = WithoutFsdpPrefix(document["fsdp_config"]);
   }

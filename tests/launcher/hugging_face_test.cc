@@ -208,6 +208,19 @@ TEST(HuggingFace, AddsUpInEitherOrder) {
   EXPECT_EQ(out.training().precision().weight_data_type(), v1::DATA_TYPE_UNSPECIFIED);
 }
 
+TEST(HuggingFace, SurvivesAnyCut) {
+  const auto read = [](const std::string& text) {
+    std::string format;
+    (void)ReadAny(text, &format);
+  };
+  const std::string bytes("\0[:\"-9{\n\x80", 9);
+  for (const char* const file :
+       {"trainer.json", "trainer_zero3.json", "trl_qlora.yaml", "hybrid.accelerate.yaml"}) {
+    TryEveryCut(file, bytes, read);
+  }
+  TryEveryCut("sft.command", bytes, read);
+}
+
 LauncherRead SharedCase(const std::string& file) {
   std::string format;
   const absl::StatusOr<LauncherRead> read =
