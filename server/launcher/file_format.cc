@@ -131,7 +131,8 @@ constexpr FileFormat kFormats[] = {
     {.name = "job script",
      .recognises =
          [](const LaunchText& text) {
-           return text.language == Language::kShell && IsJobScript(text.text);
+           const bool alone = IsCommand(text) && !absl::StrContains(text.text, '$');
+           return text.language == Language::kShell && !alone && IsJobScript(text.text);
          },
      .read = [](const LaunchText& text,
                 bool with_model) { return ReadJobScript(text.text, with_model); },

@@ -116,12 +116,14 @@ void Join(const LauncherRead& part, absl::string_view prefix, LauncherRead* whol
   const auto add = [prefix](const std::vector<std::string>& from, std::vector<std::string>& to) {
     for (const std::string& each : from) to.push_back(absl::StrCat(prefix, each));
   };
+  add(part.read, whole->read);
   add(part.ignored, whole->ignored);
   add(part.passed, whole->passed);
   add(part.open, whole->open);
   for (const LoweringSetting& each : part.lowering) {
     whole->lowering.push_back({absl::StrCat(prefix, each.text), each.field});
   }
+  whole->assumed.insert(whole->assumed.end(), part.assumed.begin(), part.assumed.end());
   whole->wants.insert(whole->wants.end(), part.wants.begin(), part.wants.end());
   if (part.sequences_per_rank > 0) whole->sequences_per_rank = part.sequences_per_rank;
   if (part.state_copies > 0) whole->state_copies = part.state_copies;

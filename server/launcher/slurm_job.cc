@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "engine/hardware/catalogue.h"
+#include "server/launcher/hugging_face.h"
 #include "server/launcher/shell_words.h"
 
 namespace sextant::server {
@@ -250,13 +251,7 @@ absl::Status ReadSlurmOptions(const char* program, const std::vector<std::string
   absl::StatusOr<LauncherRead> read = ReadSettings(
       kSlurmSettings, false, SettingFile::FromWords(LongOptions(words), names), finish);
   if (!read.ok()) return read.status();
-  out.request.MergeFrom(read->request);
-  const auto add = [&](std::vector<std::string>& from, std::vector<std::string>& to) {
-    for (std::string& each : from) to.push_back(absl::StrCat(program, " ", each));
-  };
-  add(read->ignored, out.ignored);
-  add(read->passed, out.passed);
-  add(read->open, out.open);
+  Join(*read, absl::StrCat(program, " "), &out);
   return absl::OkStatus();
 }
 
