@@ -128,7 +128,8 @@ void ReadAxolotlEngine(const Setting& setting, Reading& reading) {
   const std::vector<std::string> words = TextsAt("fsdp", reading);
   const Json& document = file.document();
   const bool sharded = document.contains("fsdp_config") && document["fsdp_config"].is_object();
-  if (sharded || !words.empty()) ReadFsdp(absl::StrJoin(words, " "), reading);
+  if (sharded || !words.empty()) return ReadFsdp(absl::StrJoin(words, " "), reading);
+  reading.out.defaults.mutable_layout()->mutable_sharding()->set_zero_stage(v1::ZERO_STAGE_NONE);
 }
 
 // Copies of the sharded state, or the ranks that share one of it.

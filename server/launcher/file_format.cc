@@ -128,6 +128,11 @@ constexpr FileFormat kFormats[] = {
      .read = [](const LaunchText& text,
                 bool with_model) { return ReadMlperf(text.text, with_model); },
      .settings = MlperfSettings},
+    {.name = "command that starts a training script",
+     .recognises = IsCommand,
+     .read = [](const LaunchText& text,
+                bool with_model) { return ReadCommand(*WordsOfCommand(text.text), with_model); },
+     .settings = TrainerSettings},
     {.name = "job script",
      .recognises =
          [](const LaunchText& text) {
@@ -190,11 +195,6 @@ constexpr FileFormat kFormats[] = {
          },
      .read = [](const LaunchText& text, bool) { return ReadDeepspeed(text.text); },
      .settings = DeepspeedSettings},
-    {.name = "command that starts a training script",
-     .recognises = IsCommand,
-     .read = [](const LaunchText& text,
-                bool with_model) { return ReadCommand(*WordsOfCommand(text.text), with_model); },
-     .settings = TrainerSettings},
     {.name = "list of Megatron-LM arguments",
      .recognises =
          [](const LaunchText& text) {

@@ -11,7 +11,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "server/launcher/command_line.h"
-#include "server/launcher/hugging_face.h"
 #include "server/launcher/launch_line.h"
 #include "server/launcher/launcher.h"
 
@@ -158,28 +157,23 @@ absl::StatusOr<LauncherRead> ReadTorchtitanProgram(const LaunchLine& line, bool 
   return out;
 }
 
-// Another program, by the reader of commands; its settings are named as in a file.
+// A program of Hugging Face's, or one that no reader knows, whose arguments are not understood. The
+// devices are counted from the line.
 absl::StatusOr<LauncherRead> ReadOtherProgram(const LaunchLine& line, bool with_model) {
   SplitArguments words = Split(line.words, {});
-  LauncherRead out;
+  absl::StatusOr<LauncherRead> out = LauncherRead();
   if (CommandOf(words.literal).has_value()) {
-    absl::StatusOr<LauncherRead> read = ReadCommand(words.literal, with_model);
-    if (!read.ok()) return read.status();
-    out = *std::move(read);
-  } else {
-    for (const ShellWord& word : line.arguments) {
-      const bool flag = absl::StartsWith(word.text, "-") && word.text.size() > 1;
-      if (flag) out.ignored.push_back(word.text.substr(0, word.text.find('=')));
-    }
+    out = ReadCommand(words.literal, with_model);
+    if (!out.ok()) return out.status();
+    out->request.clear_cluster();
+    absl::c_move(words.open, std::back_inserter(out->open));
+    return out;
   }
-  absl::c_move(words.open, std::back_inserter(out.open));
+  for (const ShellWord& word : line.arguments) {
+    const bool flag = absl::StartsWith(word.text, "-") && word.text.size() > 1;
+    if (flag) out->ignored.push_back(word.text.substr(0, word.text.find('=')));
+  }
   return out;
-}
-
-absl::StatusOr<LauncherRead> ReadProgramOf(const LaunchLine& line, bool with_model) {
-  if (StartsMegatronProgram(line)) return ReadMegatronProgram(line, with_model);
-  if (StartsTorchtitan(line)) return ReadTorchtitanProgram(line, with_model);
-  return ReadOtherProgram(line, with_model);
 }
 
 // The line in the longest variable with arguments, which another script starts.
@@ -222,32 +216,30 @@ int64_t CountDevices(const LaunchLine& line, const JobDevices& job) {
 
 absl::StatusOr<LauncherRead> ReadLaunchLine(const LaunchLine& line, JobDevices devices,
                                             bool with_model) {
-  LauncherRead out;
-  const absl::Status slurm = ReadSlurmOptions("srun", line.slurm, devices, out);
-  if (!slurm.ok()) return slurm;
-  const absl::StatusOr<LauncherRead> program = ReadProgramOf(line, with_model);
-  if (!program.ok()) return program.status();
-  Join(*program, "", &out);
+  LauncherRead slurm;
+  if (!line.slurm.empty()) {
+    const absl::Status read = ReadSlurmOptions("srun", line.slurm, devices, slurm);
+    if (!read.ok()) return read;
+  }
+  absl::StatusOr<LauncherRead> out =
+      StartsMegatronProgram(line) ? ReadMegatronProgram(line, with_model)
+      : StartsTorchtitan(line)    ? ReadTorchtitanProgram(line, with_model)
+                                  : ReadOtherProgram(line, with_model);
+  if (!out.ok()) return out.status();
   const int64_t count = CountDevices(line, devices);
-  if (count > 0) {
-    out.request.mutable_cluster()->set_device_count(count);
-    // What the launcher's own options left to the job.
-    for (const char* const name : {"nproc_per_node", "num_gpus"}) {
-      out.open.erase(std::remove(out.open.begin(), out.open.end(), name), out.open.end());
-    }
+  if (count > 0) out->request.mutable_cluster()->set_device_count(count);
+  ReadProduct(devices.product, "the devices'", *out);
+  for (const std::string& want : line.wants) {
+    if (!absl::c_linear_search(out->wants, want)) out->wants.push_back(want);
   }
-  ReadProduct(devices.product, "the devices'", out);
-  for (const std::string& file : line.wants) {
-    if (!absl::c_linear_search(out.wants, file)) out.wants.push_back(file);
-  }
-  absl::c_copy(line.open, std::back_inserter(out.open));
+  absl::c_copy(line.open, std::back_inserter(out->open));
   return out;
 }
 
 absl::StatusOr<LauncherRead> ReadJobScript(const std::string& text, bool with_model) {
   JobDevices devices;
-  LauncherRead out;
-  const absl::Status slurm = ReadSlurmOptions("#SBATCH", SbatchWords(text), devices, out);
+  LauncherRead job;
+  const absl::Status slurm = ReadSlurmOptions("#SBATCH", SbatchWords(text), devices, job);
   if (!slurm.ok()) return slurm;
   const absl::StatusOr<ShellScript> script = ReadShellScript(text, SlurmVariables(devices));
   if (!script.ok()) return script.status();
@@ -258,16 +250,18 @@ absl::StatusOr<LauncherRead> ReadJobScript(const std::string& text, bool with_mo
         "it has no line that starts a training program: write one with torchrun, python, "
         "deepspeed, accelerate launch or srun, with its arguments in this file");
   }
-  const absl::StatusOr<LauncherRead> run = ReadLaunchLine(line, devices, with_model);
-  if (!run.ok()) return run.status();
-  Join(*run, "", &out);
+  absl::StatusOr<LauncherRead> out = ReadLaunchLine(line, devices, with_model);
+  if (!out.ok()) return out.status();
+  out->request.MergeFrom(job.request);
+  absl::c_move(job.ignored, std::back_inserter(out->ignored));
+  absl::c_move(job.passed, std::back_inserter(out->passed));
+  absl::c_move(job.open, std::back_inserter(out->open));
   for (const std::string& assignment : script->conditional) {
-    out.ignored.push_back(absl::StrCat(assignment, " (in a branch)"));
-    if (MayLower(assignment)) out.lowering.push_back({out.ignored.back()});
+    out->ignored.push_back(absl::StrCat(assignment, " (in a branch)"));
+    if (MayLower(assignment)) out->lowering.push_back({out->ignored.back()});
   }
-  if (line.conditional) {
-    out.ignored.push_back(absl::StrCat("the branch that starts ", line.program));
-  }
+  if (line.conditional)
+    out->ignored.push_back(absl::StrCat("the branch that starts ", line.program));
   return out;
 }
 

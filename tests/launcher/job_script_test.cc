@@ -70,7 +70,7 @@ TEST(JobScript, ReadsArraysOfArguments) {
   EXPECT_THAT(read.open, ElementsAre("--train-iters $ITERS"));
   const std::string branch = "TRAIN_ARGS+=(--recompute-granularity full) (in a branch)";
   EXPECT_THAT(read.ignored, Contains(branch));
-  EXPECT_THAT(read.ignored, Contains("--data-path"));
+  EXPECT_THAT(read.passed, Contains("--data-path"));
   EXPECT_THAT(LoweringOf(read), ElementsAre(branch));
   EXPECT_THAT(read.passed, IsSupersetOf({"#SBATCH --time", "#SBATCH --partition"}));
 }

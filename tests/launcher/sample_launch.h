@@ -28,6 +28,9 @@ v1::PlanRunRequest RequestAsRead(const LauncherRead& read, const v1::PlanRunRequ
 
 // Adds what was read to a request that says nothing of the model.
 inline void Merge(const LauncherRead& read, v1::PlanRunRequest* request) {
+  if (read.request.layout().parallel().layers_per_chunk_size() > 0) {
+    request->mutable_layout()->mutable_parallel()->clear_layers_per_chunk();
+  }
   request->MergeFrom(read.request);
 }
 
