@@ -44,7 +44,7 @@ RUNS = {"llama-3.1-70b, no layout": preset, "llama-3.1-70b, tp 8, pp 4": layout_
 
 
 def main():
-    from sextant.v1 import planning_service_pb2 as api
+    from sextant.v1 import plan_options_pb2, planning_service_pb2 as api
     print("| run | BASIC | FULL | with derivation and ledger |\n| --- | ---: | ---: | ---: |")
     with Server() as server, grpc.insecure_channel(server.address) as channel:
         for name, fill in RUNS.items():
@@ -53,7 +53,7 @@ def main():
             request.cluster.device.accelerator = "h100-sxm"
             fill(request)
             sizes = [plan_run(channel, request).ByteSize()]
-            request.options.view = api.PLAN_VIEW_FULL
+            request.options.view = plan_options_pb2.PLAN_VIEW_FULL
             sizes.append(plan_run(channel, request).ByteSize())
             request.options.include_derivation = True
             request.options.include_ledger = request.HasField("layout")

@@ -40,14 +40,14 @@ def preset():
 
 
 def layout():
-    from sextant.v1 import planning_service_pb2 as api
+    from sextant.v1 import plan_options_pb2
     request = preset()
     request.training.sequence_length = 8192
     request.cluster.node_type = "dgx-h100"
     request.layout.global_batch_size = 2048
     request.layout.parallel.tensor_parallel_size = 8
     request.layout.parallel.pipeline_parallel_size = 4
-    request.options.search = api.LAYOUT_SEARCH_NONE
+    request.options.search = plan_options_pb2.LAYOUT_SEARCH_NONE
     return request
 
 
@@ -94,11 +94,11 @@ def http_load(server, form, message, calls, folder):
 def show_protocols(server, calls, folder):
     """Calls one after the other, by gRPC and over HTTP, in one run."""
     from google.protobuf import json_format
-    from sextant.v1 import planning_service_pb2 as api
+    from sextant.v1 import plan_options_pb2
     for name, request in (("a preset, BASIC", preset()), ("a layout, BASIC", layout()),
                           ("a layout, FULL", layout())):
         if name.endswith("FULL"):
-            request.options.view = api.PLAN_VIEW_FULL
+            request.options.view = plan_options_pb2.PLAN_VIEW_FULL
         binary, text = request.SerializeToString(), json_format.MessageToJson(request).encode()
         best = {"gRPC": 0, "Connect, protobuf": 0, "Connect, JSON": 0}
         for _ in range(3):

@@ -23,7 +23,7 @@ def plan_run(channel, request):
 
 
 def llama_request():
-    from sextant.v1 import planning_service_pb2 as api
+    from sextant.v1 import plan_options_pb2, planning_service_pb2 as api
     request = api.PlanRunRequest()
     request.model.preset = "llama-3.1-70b"
     request.training.token_count = 15 * 10**12
@@ -32,7 +32,7 @@ def llama_request():
     request.economics.device_hour_price_usd = 2.5
     request.training.activation_bytes = 10**12
     request.options.assumed_mfu = 0.5
-    request.options.view = api.PLAN_VIEW_FULL
+    request.options.view = plan_options_pb2.PLAN_VIEW_FULL
     request.options.include_derivation = True
     return request
 
