@@ -23,7 +23,7 @@ inline constexpr char kCutLossPlugin[] =
     "axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin";
 inline constexpr char kExpertPlugin[] = "axolotl.integrations.expert_parallel.ExpertParallelPlugin";
 
-// What the rows of its table write.
+// Writers of its rows.
 void WriteAxolotlModel(const Setting& setting, Writing& writing);
 void WriteAxolotlAdapter(const Setting& setting, Writing& writing);
 void WriteAxolotlAccumulation(const Setting& setting, Writing& writing);

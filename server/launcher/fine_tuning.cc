@@ -129,7 +129,7 @@ nlohmann::json DeepspeedDocument(const DeepspeedPreset& preset) {
 }
 
 int64_t LigerChunkTokens(const v1::PlanRunRequest& request) {
-  constexpr int64_t kLeastRatio = 4;
+  constexpr int64_t kMinRatio = 4;
   const v1::RunLayout& layout = request.layout();
   const int64_t ranks = std::max<int64_t>(layout.context_parallel_size(), 1);
   const int64_t length = request.training().sequence_length() / ranks;
@@ -137,7 +137,7 @@ int64_t LigerChunkTokens(const v1::PlanRunRequest& request) {
       Product(std::max<int64_t>(layout.micro_batch_size(), 1), std::max<int64_t>(length, 1))
           .value_or(1);
   int64_t out = 1;
-  while (out < tokens / kLeastRatio && out < (int64_t{1} << 40)) out *= 2;
+  while (out < tokens / kMinRatio && out < (int64_t{1} << 40)) out *= 2;
   return out;
 }
 

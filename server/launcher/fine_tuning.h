@@ -1,5 +1,5 @@
-// What programs that tune models on Hugging Face's Trainer have in common, whatever they call their
-// settings: adapters, quantised bases, the DeepSpeed configurations that come with a program.
+// Programs that tune models on Hugging Face's Trainer, whatever they call their settings: adapters,
+// quantised bases, the DeepSpeed configurations that come with a program.
 #ifndef SEXTANT_SERVER_LAUNCHER_FINE_TUNING_H_
 #define SEXTANT_SERVER_LAUNCHER_FINE_TUNING_H_
 

@@ -56,7 +56,7 @@ constexpr Setting kFactorySettings[] = {
     Parts("cutoff_len|finetuning_type|lora_rank|lora_target|quantization_bit|quantization_method|"
           "double_quantization|pure_bf16|flash_attn|disable_gradient_checkpointing|"
           "enable_liger_kernel|use_muon|stage|model_name_or_path|packing|neat_packing"),
-    // What a trained part or another loss adds.
+    // Trained parts and other losses, which add memory.
     Unmodelled("lora_dropout|additional_target|use_dora|resize_vocab|add_tokens|add_special_tokens|"
                "new_special_tokens_config|upcast_layernorm|upcast_lmhead_output|use_llama_pro|"
                "use_mca|use_hyper_parallel|hyper_parallel_args|use_dft_loss|use_asft_loss|"

@@ -12,8 +12,6 @@
 namespace sextant::server {
 namespace {
 
-using TrainerJson = nlohmann::json;
-
 constexpr int64_t kTrlLossChunk = 256;  // _CHUNKED_LM_HEAD_CHUNK_SIZE of trl/trainer/sft_trainer.py
 
 void ReadTrainerSteps(const Setting& setting, Reading& reading) {

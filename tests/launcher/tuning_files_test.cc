@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::UnorderedElementsAreArray;
 
-std::vector<std::string> TuningTexts(const nlohmann::json& row, const char* name) {
+std::vector<std::string> RowTexts(const nlohmann::json& row, const char* name) {
   return row.value(name, std::vector<std::string>());
 }
 
@@ -48,10 +48,10 @@ TEST(TuningFiles, AreReadAsTheirFormat) {
     v1::PlanRunRequest made = RequestOn(row.value("devices", int64_t{0}), *read);
     if (row.contains("devices")) made.clear_cluster();
     EXPECT_EQ(DifferencesOf(expected, made), "");
-    EXPECT_THAT(read->ignored, UnorderedElementsAreArray(TuningTexts(row, "ignored")));
-    EXPECT_THAT(LoweringOf(*read), UnorderedElementsAreArray(TuningTexts(row, "lowering")));
-    EXPECT_THAT(read->open, UnorderedElementsAreArray(TuningTexts(row, "open")));
-    EXPECT_THAT(read->wants, UnorderedElementsAreArray(TuningTexts(row, "wants")));
+    EXPECT_THAT(read->ignored, UnorderedElementsAreArray(RowTexts(row, "ignored")));
+    EXPECT_THAT(LoweringOf(*read), UnorderedElementsAreArray(RowTexts(row, "lowering")));
+    EXPECT_THAT(read->open, UnorderedElementsAreArray(RowTexts(row, "open")));
+    EXPECT_THAT(read->wants, UnorderedElementsAreArray(RowTexts(row, "wants")));
   }
 }
 
