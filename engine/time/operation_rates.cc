@@ -107,13 +107,13 @@ absl::optional<double> Resolve(Wanted wanted, const Source& source, std::vector<
   const bool as_peak = !wanted.given.has_value() && !source.is_measured();
   absl::optional<Measurement> measurement;
   if (!wanted.given.has_value() && wanted.measured.has_value()) {
-    measurement = std::move(wanted.measured->measurement);
+    measurement = wanted.measured->measurement;
   }
   RateWriter writer({.quantity = as_peak ? wanted.peak : wanted.quantity,
                      .data_type = wanted.type,
                      .unit = wanted.unit,
                      .device = source.name,
-                     .measured = std::move(measurement)},
+                     .measured = measurement},
                     used);
   if (wanted.given.has_value()) return writer.FromRequest(*wanted.given);
   if (wanted.measured.has_value()) {
