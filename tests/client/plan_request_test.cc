@@ -25,7 +25,8 @@ struct Built {
 Built Build(const std::vector<std::string>& args, const std::string& input = "") {
   CLI::App app;
   PlanRequestFlags flags;
-  AddRunSources(&flags, &app);
+  CommandLine line;
+  AddRunSources(&flags, &line, &app);
   AddRunFlags(&flags, &app);
   try {
     app.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // as CLI11 wants them
@@ -37,7 +38,8 @@ Built Build(const std::vector<std::string>& args, const std::string& input = "")
   Built built;
   std::ostringstream out;
   std::ostringstream err;
-  built.status = BuildPlanRequest(flags, {.in = in, .out = out, .err = err}, &built.request);
+  built.status =
+      BuildPlanRequest(flags, line.server, {.in = in, .out = out, .err = err}, &built.request);
   return built;
 }
 

@@ -54,7 +54,7 @@ v1::PlanRunRequest AsRead(const LauncherRead& read, const std::string& launcher,
     out.mutable_training()->set_recompute(planned.training().recompute());
     *out.mutable_layout()->mutable_storage() = planned.layout().storage();
   }
-  Merge(read, &out);
+  out.MergeFrom(read.request);
   Complete(read, &out);
   return out;
 }

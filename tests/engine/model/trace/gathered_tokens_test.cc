@@ -15,10 +15,10 @@ namespace {
 
 using ::testing::ElementsAre;
 
-using Exchange = std::tuple<std::string, CollectiveKind, TraceGroup, double>;
+using GatheredExchange = std::tuple<std::string, CollectiveKind, TraceGroup, double>;
 
 // Mixtral's first layer on 8 expert parallel ranks: hidden size 4096, 8 experts.
-std::vector<Exchange> ExchangesOf(TracePass pass) {
+std::vector<GatheredExchange> ExchangesOf(TracePass pass) {
   const ArchitectureSpec& spec = FindModelPreset("mixtral-8x7b").value()->architecture;
   const GradientFlow flow(spec);
   const MicroBatchSpec batch = {.sequence_length = 1024,
@@ -26,7 +26,7 @@ std::vector<Exchange> ExchangesOf(TracePass pass) {
   const TraceContext context = {
       .spec = spec, .layout = {.expert_parallel_size = 8}, .batch = batch, .flow = &flow};
   const TracedModel model(context);
-  std::vector<Exchange> out;
+  std::vector<GatheredExchange> out;
   for (const TracedModel::Piece& piece : model.pieces()) {
     if (piece.layer_kind < 0) continue;
     for (const TraceOp& op : piece.trace.ops) {
@@ -43,19 +43,19 @@ std::vector<Exchange> ExchangesOf(TracePass pass) {
 TEST(GatheredTokens, AreGatheredAndScatteredOnceAPass) {
   constexpr double kTokens = 8 * 1024;
   EXPECT_THAT(ExchangesOf(TracePass::kForward),
-              ElementsAre(Exchange("gather_routes", CollectiveKind::kAllGather, TraceGroup::kExpert,
-                                   kTokens * 8 * 3),
-                          Exchange("gather", CollectiveKind::kAllGather, TraceGroup::kExpert,
-                                   kTokens * 4096 * 2),
-                          Exchange("scatter", CollectiveKind::kReduceScatter, TraceGroup::kExpert,
-                                   kTokens * 4096 * 2)));
+              ElementsAre(GatheredExchange("gather_routes", CollectiveKind::kAllGather,
+                                           TraceGroup::kExpert, kTokens * 8 * 3),
+                          GatheredExchange("gather", CollectiveKind::kAllGather,
+                                           TraceGroup::kExpert, kTokens * 4096 * 2),
+                          GatheredExchange("scatter", CollectiveKind::kReduceScatter,
+                                           TraceGroup::kExpert, kTokens * 4096 * 2)));
   EXPECT_THAT(ExchangesOf(TracePass::kInputGradient),
-              ElementsAre(Exchange("scatter", CollectiveKind::kAllGather, TraceGroup::kExpert,
-                                   kTokens * 4096 * 2),
-                          Exchange("gather", CollectiveKind::kReduceScatter, TraceGroup::kExpert,
-                                   kTokens * 4096 * 2),
-                          Exchange("gather_routes", CollectiveKind::kReduceScatter,
-                                   TraceGroup::kExpert, kTokens * 8 * 2)));
+              ElementsAre(GatheredExchange("scatter", CollectiveKind::kAllGather,
+                                           TraceGroup::kExpert, kTokens * 4096 * 2),
+                          GatheredExchange("gather", CollectiveKind::kReduceScatter,
+                                           TraceGroup::kExpert, kTokens * 4096 * 2),
+                          GatheredExchange("gather_routes", CollectiveKind::kReduceScatter,
+                                           TraceGroup::kExpert, kTokens * 8 * 2)));
 }
 
 }  // namespace
