@@ -15,7 +15,6 @@
 #include "server/launcher/launch_line.h"
 #include "server/launcher/launcher.h"
 #include "server/launcher/megatron.h"
-#include "server/launcher/mlperf.h"
 #include "server/launcher/nemo.h"
 
 namespace sextant::server {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "server/launcher/command_line.h"
+#include "server/launcher/hugging_face.h"
 #include "server/launcher/launch_line.h"
 #include "server/launcher/launcher.h"
 
@@ -67,7 +68,7 @@ SplitArguments Split(const std::vector<ShellWord>& words, const SettingFile::Nam
     }
     std::vector<std::string> texts;
     for (; i < end; ++i) texts.push_back(words[i].text);
-    // Of a flag that nobody reads the value does not matter.
+    // The value of a flag that nobody reads does not matter.
     const bool unread = flag && !known.empty() && !IsKnown(name, known);
     if (open && !unread) {
       out.open.push_back(absl::StrJoin(texts, " "));
@@ -157,23 +158,28 @@ absl::StatusOr<LauncherRead> ReadTorchtitanProgram(const LaunchLine& line, bool 
   return out;
 }
 
-// A program of Hugging Face's, or one that no reader knows, whose arguments are not understood. The
-// devices are counted from the line.
+// Another program, by the reader of commands; its settings are named as in a file.
 absl::StatusOr<LauncherRead> ReadOtherProgram(const LaunchLine& line, bool with_model) {
   SplitArguments words = Split(line.words, {});
-  absl::StatusOr<LauncherRead> out = LauncherRead();
+  LauncherRead out;
   if (CommandOf(words.literal).has_value()) {
-    out = ReadCommand(words.literal, with_model);
-    if (!out.ok()) return out.status();
-    out->request.clear_cluster();
-    absl::c_move(words.open, std::back_inserter(out->open));
-    return out;
+    absl::StatusOr<LauncherRead> read = ReadCommand(words.literal, with_model);
+    if (!read.ok()) return read.status();
+    out = *std::move(read);
+  } else {
+    for (const ShellWord& word : line.arguments) {
+      const bool flag = absl::StartsWith(word.text, "-") && word.text.size() > 1;
+      if (flag) out.ignored.push_back(word.text.substr(0, word.text.find('=')));
+    }
   }
-  for (const ShellWord& word : line.arguments) {
-    const bool flag = absl::StartsWith(word.text, "-") && word.text.size() > 1;
-    if (flag) out->ignored.push_back(word.text.substr(0, word.text.find('=')));
-  }
+  absl::c_move(words.open, std::back_inserter(out.open));
   return out;
+}
+
+absl::StatusOr<LauncherRead> ReadProgramOf(const LaunchLine& line, bool with_model) {
+  if (StartsMegatronProgram(line)) return ReadMegatronProgram(line, with_model);
+  if (StartsTorchtitan(line)) return ReadTorchtitanProgram(line, with_model);
+  return ReadOtherProgram(line, with_model);
 }
 
 // The line in the longest variable with arguments, which another script starts.
@@ -216,30 +222,32 @@ int64_t CountDevices(const LaunchLine& line, const JobDevices& job) {
 
 absl::StatusOr<LauncherRead> ReadLaunchLine(const LaunchLine& line, JobDevices devices,
                                             bool with_model) {
-  LauncherRead slurm;
-  if (!line.slurm.empty()) {
-    const absl::Status read = ReadSlurmOptions("srun", line.slurm, devices, slurm);
-    if (!read.ok()) return read;
-  }
-  absl::StatusOr<LauncherRead> out =
-      StartsMegatronProgram(line) ? ReadMegatronProgram(line, with_model)
-      : StartsTorchtitan(line)    ? ReadTorchtitanProgram(line, with_model)
-                                  : ReadOtherProgram(line, with_model);
-  if (!out.ok()) return out.status();
+  LauncherRead out;
+  const absl::Status slurm = ReadSlurmOptions("srun", line.slurm, devices, out);
+  if (!slurm.ok()) return slurm;
+  const absl::StatusOr<LauncherRead> program = ReadProgramOf(line, with_model);
+  if (!program.ok()) return program.status();
+  Join(*program, "", &out);
   const int64_t count = CountDevices(line, devices);
-  if (count > 0) out->request.mutable_cluster()->set_device_count(count);
-  ReadProduct(devices.product, "the devices'", *out);
-  for (const std::string& want : line.wants) {
-    if (!absl::c_linear_search(out->wants, want)) out->wants.push_back(want);
+  if (count > 0) {
+    out.request.mutable_cluster()->set_device_count(count);
+    // The launcher's own options left these to the job.
+    for (const char* const name : {"nproc_per_node", "num_gpus"}) {
+      out.open.erase(std::remove(out.open.begin(), out.open.end(), name), out.open.end());
+    }
   }
-  absl::c_copy(line.open, std::back_inserter(out->open));
+  ReadProduct(devices.product, "the devices'", out);
+  for (const std::string& file : line.wants) {
+    if (!absl::c_linear_search(out.wants, file)) out.wants.push_back(file);
+  }
+  absl::c_copy(line.open, std::back_inserter(out.open));
   return out;
 }
 
 absl::StatusOr<LauncherRead> ReadJobScript(const std::string& text, bool with_model) {
   JobDevices devices;
-  LauncherRead job;
-  const absl::Status slurm = ReadSlurmOptions("#SBATCH", SbatchWords(text), devices, job);
+  LauncherRead out;
+  const absl::Status slurm = ReadSlurmOptions("#SBATCH", SbatchWords(text), devices, out);
   if (!slurm.ok()) return slurm;
   const absl::StatusOr<ShellScript> script = ReadShellScript(text, SlurmVariables(devices));
   if (!script.ok()) return script.status();
@@ -250,18 +258,16 @@ absl::StatusOr<LauncherRead> ReadJobScript(const std::string& text, bool with_mo
         "it has no line that starts a training program: write one with torchrun, python, "
         "deepspeed, accelerate launch or srun, with its arguments in this file");
   }
-  absl::StatusOr<LauncherRead> out = ReadLaunchLine(line, devices, with_model);
-  if (!out.ok()) return out.status();
-  out->request.MergeFrom(job.request);
-  absl::c_move(job.ignored, std::back_inserter(out->ignored));
-  absl::c_move(job.passed, std::back_inserter(out->passed));
-  absl::c_move(job.open, std::back_inserter(out->open));
+  const absl::StatusOr<LauncherRead> run = ReadLaunchLine(line, devices, with_model);
+  if (!run.ok()) return run.status();
+  Join(*run, "", &out);
   for (const std::string& assignment : script->conditional) {
-    out->ignored.push_back(absl::StrCat(assignment, " (in a branch)"));
-    if (MayLower(assignment)) out->lowering.push_back({out->ignored.back()});
+    out.ignored.push_back(absl::StrCat(assignment, " (in a branch)"));
+    if (MayLower(assignment)) out.lowering.push_back({out.ignored.back()});
   }
-  if (line.conditional)
-    out->ignored.push_back(absl::StrCat("the branch that starts ", line.program));
+  if (line.conditional) {
+    out.ignored.push_back(absl::StrCat("the branch that starts ", line.program));
+  }
   return out;
 }
 

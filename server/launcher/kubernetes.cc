@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "server/launcher/launch_line.h"
 #include "server/launcher/run_union.h"
+#include "server/launcher/slurm_job.h"
 
 namespace sextant::server {
 namespace {
@@ -20,6 +21,7 @@ namespace {
 using Manifest = nlohmann::json;
 
 constexpr int64_t kMaxPods = 1'000'000;
+constexpr size_t kMaxCommandBytes = size_t{1} << 20;  // with variables put in
 
 // Resources that are devices. Sources: NVIDIA/k8s-device-plugin and ROCm/k8s-device-plugin,
 // READMEs.
@@ -88,7 +90,7 @@ int64_t DevicesIn(const Manifest& resources) {
   for (const char* const part : {"limits", "requests"}) {
     const Manifest& amounts = ValueAt(resources, part);
     for (const char* const resource : kDeviceResources) {
-      // Its name has dots, so that it is no path.
+      // Its name has dots: ValueAt() would split it.
       if (!amounts.is_object() || !amounts.contains(resource)) continue;
       return CountAt({{"count", amounts[resource]}}, "count", 0);
     }
@@ -155,7 +157,7 @@ PodGroup GroupOf(int64_t pods, const Manifest& pod_template) {
   return out;
 }
 
-// Of replicas by their role.
+// The pods of replicas, by their role.
 KubernetesJob ReplicasOf(const Manifest& specs, const char* starter) {
   KubernetesJob out;
   if (!specs.is_object()) return out;
@@ -176,7 +178,7 @@ KubernetesJob TrainJobOf(const Manifest& trainer) {
   return out;
 }
 
-// Of a batch Job's specification.
+// The pods of a batch Job's specification.
 PodGroup BatchGroup(const Manifest& spec, int64_t replicas) {
   const int64_t pods = CountAt(spec, "parallelism", CountAt(spec, "completions", 1));
   return GroupOf(std::min(Product(pods, replicas).value_or(0), kMaxPods),
@@ -246,8 +248,7 @@ std::string WithEnvironment(const std::string& text, const ShellVariables& varia
     *open = *open || found == variables.end();
     absl::StrAppend(&out, found == variables.end() ? text.substr(i, end + 1 - i) : found->second);
     i = end + 1;
-    constexpr size_t kMost = size_t{1} << 20;
-    if (out.size() > kMost) return out;
+    if (out.size() > kMaxCommandBytes) return out;
   }
   return out;
 }
@@ -267,7 +268,6 @@ ShellVariables EnvironmentOf(const Manifest& container) {
 
 // The command and its arguments, numbers as they are written.
 ShellCommand CommandIn(const Manifest& container, const ShellVariables& variables) {
-  constexpr size_t kMostBytes = size_t{4} << 20;
   ShellCommand out;
   size_t bytes = 0;
   for (const char* const part : {"command", "args"}) {
@@ -280,14 +280,14 @@ ShellCommand CommandIn(const Manifest& container, const ShellVariables& variable
       const bool script = text.find('\n') != std::string::npos || absl::StrContains(text, ' ');
       std::string put = script ? text : WithEnvironment(text, variables, &open);
       bytes += put.size();
-      if (bytes > kMostBytes) return out;
+      if (bytes > kMaxCommandBytes) return out;
       out.words.push_back({std::move(put), open});
     }
   }
   return out;
 }
 
-// What the planned request said; nothing where the annotation is none.
+// The planned request; empty where the annotation is not one.
 v1::PlanRunRequest AnnotatedPlan(const Manifest& document) {
   v1::PlanRunRequest out;
   const Manifest& annotations = ValueAt(document, "metadata.annotations");

@@ -16,7 +16,7 @@ namespace sextant::server {
 // Where a manifest that is written has the planned request, as proto JSON.
 inline constexpr char kPlanAnnotation[] = "sextant.dev/plan";
 
-// What is read of manifests, by the names of their fields.
+// The fields of manifests that are read, and those that change nothing that is planned.
 absl::Span<const Setting> KubernetesSettings();
 
 // Reads the manifest among `documents` that starts a run, the first of several. What its containers

@@ -67,7 +67,7 @@ std::string PlanText(const LaunchedRun& run) {
   return out;
 }
 
-// What one manifest is made of.
+// The parts of a manifest.
 struct ManifestParts {
   std::string name;
   int64_t nodes = 1;

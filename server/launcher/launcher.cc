@@ -62,8 +62,6 @@ std::vector<std::string> LauncherNames() {
   return out;
 }
 
-bool StartsProcesses(const std::string& launcher) { return Find(launcher).starts_processes; }
-
 v1::FrameworkMemory::Kind FrameworkOf(const std::string& launcher) {
   return Find(launcher).framework;
 }

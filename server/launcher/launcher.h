@@ -20,11 +20,15 @@
 
 namespace sextant::server {
 
-// The names of --emit.
-inline constexpr char kLaunchers[] = "megatron|torchtitan|deepspeed|axolotl|slurm";
+// The names of --emit: those of words::kLaunchers.
+std::vector<std::string> LauncherNames();
 
-// The framework that a launcher of that name runs; of slurm, unless a request names another.
+// The framework that a launcher of that name runs; of those that start processes, unless a request
+// names another.
 v1::FrameworkMemory::Kind FrameworkOf(const std::string& launcher);
+
+// The name that the launcher's file usually has: "ds_config.json".
+const char* FileNameOf(const std::string& launcher);
 
 // Checks what is known before the plan. Errors: as WriteLauncher().
 absl::Status CheckLauncher(const std::string& launcher, const v1::PlanRunRequest& request);
@@ -52,6 +56,9 @@ absl::StatusOr<LauncherFile> WriteMegatron(const LaunchedRun& run);
 // Reads arguments as a command line has them. Where `with_model` is false the model's shape is
 // passed over.
 absl::StatusOr<LauncherRead> ReadMegatron(const std::string& text, bool with_model);
+absl::StatusOr<LauncherRead> ReadMegatron(absl::StatusOr<SettingFile> file, bool with_model);
+// The same of words that a shell has split.
+absl::StatusOr<LauncherRead> ReadMegatronWords(std::vector<std::string> words, bool with_model);
 
 // torchtitan: its job configuration in TOML.
 // Source: torchtitan/config/job_config.py of v0.2.2; later ones are configured in Python.
@@ -85,6 +92,18 @@ absl::StatusOr<LauncherFile> WriteTorchtitan(const LaunchedRun& run);
 
 // Reads one. Where `with_model` is false its model is passed over.
 absl::StatusOr<LauncherRead> ReadTorchtitan(const std::string& text, bool with_model);
+absl::StatusOr<LauncherRead> ReadTorchtitan(absl::StatusOr<SettingFile> file, bool with_model);
+
+// The present release's configuration in Python.
+bool IsTorchtitanPython(const LaunchText& text);
+absl::StatusOr<LauncherRead> ReadTorchtitanPython(const LaunchText& text, bool with_model);
+absl::StatusOr<LauncherFile> WriteTorchtitanPython(const LaunchedRun& run);
+
+// MaxText: its configuration in YAML.
+
+absl::Span<const Setting> MaxtextSettings();
+bool IsMaxtext(const LaunchText& text);
+absl::StatusOr<LauncherRead> ReadMaxtext(const LaunchText& text, bool with_model);
 
 // DeepSpeed: its configuration in JSON.
 // Source: docs/_pages/config-json.md, runtime/constants.py and runtime/config.py of 0.19.6.
@@ -110,10 +129,28 @@ absl::StatusOr<LauncherRead> ReadAxolotl(const LaunchText& text, bool with_model
 // LLaMA-Factory and ms-swift: a file's settings, or a command's arguments by their names
 // (ArgumentsOf()).
 
+// True where a document has names that no other program's has.
+bool IsLlamaFactory(const nlohmann::json& document);
+bool IsSwift(const nlohmann::json& document);
+
 absl::Span<const Setting> LlamaFactorySettings();
 absl::StatusOr<LauncherRead> ReadLlamaFactory(nlohmann::json document, bool with_model);
 absl::Span<const Setting> SwiftSettings();
 absl::StatusOr<LauncherRead> ReadSwift(nlohmann::json document, bool with_model);
+// Arguments of its `megatron sft`: Megatron-LM's with underscores, and a model by its name.
+absl::StatusOr<LauncherRead> ReadSwiftMegatron(nlohmann::json document, bool with_model);
+
+// MLPerf Training: a submission's config_*.sh, which exports the settings of a run.
+// Source: mlcommons/training_results_v4.0 @62f111b7690f and v5.1 @4da2d1cd71eb, NVIDIA/benchmarks:
+// gpt3, llama2_70b_lora (conf/megatron_gpt_peft_tuning_config.yaml), llama31_405b and llama31_8b.
+absl::Span<const Setting> MlperfSettings();
+
+// True of a script that says how many servers a submission runs on, and how it divides a model.
+bool IsMlperf(const std::string& text);
+
+// Reads one. The files that it sources are to be given too. Where `with_model` is false its model
+// is passed over.
+absl::StatusOr<LauncherRead> ReadMlperf(const std::string& text, bool with_model);
 
 // Slurm: a job script that starts a run by torchrun.
 

@@ -84,6 +84,12 @@ void ReadCapacity(const Setting& setting, Reading& reading);
 void ReadUnfusedActivation(const Setting& setting, Reading& reading);
 void ReadGraphs(const Setting& setting, Reading& reading);
 
+// Who holds the state, and how much of it each rank has, in megatron_sharding.cc. Arguments of
+// Megatron-DeepSpeed make the framework DeepSpeed.
+void ReadFrameworkKind(const Setting& setting, Reading& reading);
+void ReadSharding(const Setting& setting, Reading& reading);
+void WriteSharding(const Setting& setting, Writing& writing);
+
 // True where one grouped product multiplies all experts of a GPU: by default in Megatron-Bridge.
 bool GroupsExperts(const LaunchedRun& run);
 

@@ -1,5 +1,4 @@
-#include "server/launcher/mlperf.h"
-
+// MLPerf Training's configurations.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -112,7 +111,7 @@ constexpr Setting kMlperfSettings[] = {
     Lowers("RECOMPUTE", "training.recompute"),
     Lowers("CPU_OFFLOADING"),
     Lowers("FP8_ACTIVATION"),
-    // Of the machines and of the benchmark's clock, and how the run learns.
+    // The machines, the benchmark's clock, and how the run learns.
     Passes("BINDCMD"),
     Passes("CHECK_COMPLIANCE"),
     Passes("CUBLAS_"),

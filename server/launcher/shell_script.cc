@@ -14,7 +14,7 @@
 namespace sextant::server {
 namespace {
 
-constexpr size_t kMaxNamed = 200;  // bytes of an assignment that is told
+constexpr size_t kMaxNamed = 200;  // bytes of an assignment in a branch
 
 bool IsOneOf(absl::string_view word, std::initializer_list<absl::string_view> words) {
   return absl::c_linear_search(words, word);
@@ -45,7 +45,7 @@ class ScriptReader {
   absl::StatusOr<ShellScript> Read() {
     while (!words_.at_end()) ReadCommand();
     if (!words_.status().ok()) return words_.status();
-    for (auto& [name, assignment] : told_) {
+    for (auto& [name, assignment] : branched_) {
       if (state_.used.count(name) > 0) out_.conditional.push_back(std::move(assignment));
     }
     for (const auto& [name, words] : state_.arrays) {
@@ -176,7 +176,7 @@ class ScriptReader {
     blocks_.pop_back();
   }
 
-  // Of a loop its names and words, of a case its word and `last`.
+  // Skips the names and words of a loop, or the word of a case and `last`.
   void SkipHead(absl::string_view last) {
     for (;;) {
       words_.SkipBlanks();
@@ -238,7 +238,7 @@ class ScriptReader {
 
   void Tell(const std::string& name, std::string assignment) {
     if (assignment.size() > kMaxNamed) assignment = assignment.substr(0, kMaxNamed) + "...";
-    told_.emplace_back(name, WithDollars(assignment));
+    branched_.emplace_back(name, WithDollars(assignment));
   }
 
   // True where the command has no words.
@@ -259,7 +259,7 @@ class ScriptReader {
     const bool either = absl::StartsWith(words_.rest(), "||");
     const char c = words_.peek();
     words_.Skip(both || either ? 2 : 1);
-    // What follows a test, or a command that failed, may not run.
+    // A command after a test, or after one that failed, may not run.
     if (either || (both && tests_)) {
       alternative_ = true;
     } else if (!both && c != '|' && !(empty && c == '\n')) {
@@ -287,8 +287,8 @@ class ScriptReader {
   std::vector<Block> blocks_;
   size_t branches_ = 0;  // blocks that may not run
   std::vector<std::string> heredocs_;
-  std::vector<std::pair<std::string, std::string>> told_;  // assignments in branches, by name
-  bool function_ = false;                                  // a function's body comes next
+  std::vector<std::pair<std::string, std::string>> branched_;  // assignments in branches, by name
+  bool function_ = false;                                      // a function's body comes next
   bool alternative_ = false;  // the command before it decides whether this one runs
   bool tests_ = false;        // the last command was a test
 };

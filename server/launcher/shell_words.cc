@@ -247,7 +247,7 @@ void ShellWords::ReadOperator(const std::string& name, bool quoted, Fields& out)
   if (kind == '+' && !set) return;  // nothing
   if (kind != '+' && set) return PutVariable(name, quoted, out);
   if (kind == '?') return PutOpen(name, out);
-  // What is there unless the environment says otherwise.
+  // The default: the environment may say otherwise.
   other.done.push_back(other.last);
   std::string value;
   for (size_t i = 0; i < other.done.size(); ++i) {

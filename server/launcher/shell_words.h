@@ -18,7 +18,7 @@ namespace sextant::server {
 // In place of "$" in a value, it starts what is open.
 inline constexpr char kOpenMark = '\x01';
 
-// What a script's variables are as it is read.
+// A script's variables as it is read.
 struct ShellState {
   ShellVariables variables = {};
   std::map<std::string, std::vector<std::string>> arrays = {};

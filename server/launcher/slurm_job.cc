@@ -17,7 +17,9 @@
 namespace sextant::server {
 namespace {
 
-constexpr int64_t kMaxJobNodes = 1'000'000;  // of what Slurm's own numbers are read as
+constexpr int64_t kMaxMemoryUnits = int64_t{1} << 30;
+constexpr int64_t kMinHostMemory = int64_t{1} << 30;  // the API's
+constexpr int64_t kMaxJobNodes = 1'000'000;           // of what Slurm's own numbers are read as
 
 // Source: common_options[] of src/common/slurm_opt.c in SchedMD/slurm @284c3b95f0.
 constexpr Setting kSlurmSettings[] = {
@@ -181,14 +183,12 @@ void ReadNodeMemory(SettingFile& file, LauncherRead& out) {
   constexpr absl::string_view kUnits = "KMGT";
   size_t unit = kUnits.find(digits.empty() ? '\0' : digits.back());
   unit == absl::string_view::npos ? void(unit = 1) : digits.remove_suffix(1);
-  constexpr int64_t kMost = int64_t{1} << 20;
   int64_t count = 0;
-  if (!absl::SimpleAtoi(digits, &count) || count <= 0 || count > kMost * 1024) {
+  if (!absl::SimpleAtoi(digits, &count) || count <= 0 || count > kMaxMemoryUnits) {
     return out.open.push_back(absl::StrCat("--mem=", *text));
   }
   const auto bytes = Product(count, int64_t{1024} << (10 * unit));
-  constexpr int64_t kLeast = int64_t{1} << 30;  // the API's
-  if (!bytes.has_value() || *bytes < kLeast) {
+  if (!bytes.has_value() || *bytes < kMinHostMemory) {
     return out.open.push_back(absl::StrCat("--mem=", *text));
   }
   out.request.mutable_cluster()->set_host_memory_bytes(*bytes);

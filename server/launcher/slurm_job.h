@@ -1,4 +1,4 @@
-// What Slurm is asked for: #SBATCH lines of a script, and srun's options.
+// Options of Slurm's jobs: #SBATCH lines of a script, and srun's.
 #ifndef SEXTANT_SERVER_LAUNCHER_SLURM_JOB_H_
 #define SEXTANT_SERVER_LAUNCHER_SLURM_JOB_H_
 

@@ -6,7 +6,6 @@
 #include "server/launcher/file_format.h"
 #include "server/launcher/launch_line.h"
 #include "server/launcher/launcher.h"
-#include "server/launcher/mlperf.h"
 #include "tests/launcher/sample_launch.h"
 #include "tests/support/source_folder.h"
 
@@ -122,7 +121,7 @@ TEST(JobScript, ReadsWhatATorchtitanCommandOverrides) {
   EXPECT_THAT(read.ignored, Contains("overrides=$* (in a branch)"));
 }
 
-// What `sextant plan --emit=slurm` writes is read as its arguments are.
+// A script that is written is read as its arguments are.
 TEST(JobScript, ReadsWhatIsWritten) {
   LaunchedRun run = DenseLaunch(
       R"({"layout": {"sequence_parallel": true, "parallel": {

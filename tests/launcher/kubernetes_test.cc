@@ -87,7 +87,7 @@ TEST(ReadKubernetes, SurvivesAnyCut) {
   }
 }
 
-// Of Megatron-LM all is in the container's arguments.
+// The container's arguments have all of a run of Megatron-LM.
 TEST(WriteKubernetes, IsReadBack) {
   for (const std::string launcher : kManifestLaunchers) {
     for (const std::string& changes : ChangesOf("megatron dense")) {
@@ -108,7 +108,7 @@ TEST(WriteKubernetes, IsReadBack) {
   }
 }
 
-// Of other programs the annotation alone has the plan.
+// The annotation alone has the plan of other programs.
 TEST(WriteKubernetes, KeepsThePlanAsAnAnnotation) {
   for (const std::string launcher : kManifestLaunchers) {
     SCOPED_TRACE(launcher);

@@ -71,7 +71,7 @@ TEST(ShellScript, KeepsArrays) {
   EXPECT_EQ(LastCommand(array + "B=\"${A[*]}\"; run \"$B\""), "run|--a 1 2 3 --b");
 }
 
-// Quotes inside a variable's value are no quotes.
+// Quotes inside a variable's value are characters like others.
 TEST(ShellScript, SplitsQuotedBlocksOfArguments) {
   EXPECT_EQ(LastCommand("N=24\nA=\" \\\n  --num-layers $N \\\n  --bf16 \\\n\"\nrun $A --x"),
             "run|--num-layers|24|--bf16|--x");
