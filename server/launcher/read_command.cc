@@ -1,8 +1,10 @@
 // Runs that a command line starts.
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -126,6 +128,43 @@ void TakeFiles(const std::vector<std::string>& positional, CommandJson* argument
   arguments->erase("config");
 }
 
+// Programs that tune models. A file alone says all.
+bool IsTuner(const LaunchCommand& command, const CommandJson& arguments) {
+  return command.launcher == "llamafactory-cli" || command.launcher == "swift" ||
+         command.launcher == "megatron" || IsLlamaFactory(arguments) || IsSwift(arguments);
+}
+absl::StatusOr<LauncherRead> ReadTuner(const LaunchCommand& command, CommandJson arguments,
+                                       bool with_model) {
+  if (arguments.empty()) return LauncherRead();
+  if (command.launcher == "megatron") return ReadSwiftMegatron(std::move(arguments), with_model);
+  const bool swift = command.launcher == "swift" || IsSwift(arguments);
+  return swift ? ReadSwift(std::move(arguments), with_model)
+               : ReadLlamaFactory(std::move(arguments), with_model);
+}
+
+// Variables before a command that say how many devices torchrun starts, as ms-swift names them.
+void TakeVariables(absl::Span<const std::string> words, CommandJson* arguments) {
+  for (const std::string& word : words) {
+    const size_t equals = word.find('=');
+    if (equals == std::string::npos || !absl::ascii_isupper(word.front())) break;
+    const std::string name = word.substr(0, equals);
+    if (name != "NPROC_PER_NODE" && name != "NNODES") continue;
+    (*arguments)["ENV"][name] = word.substr(equals + 1);
+  }
+}
+
+// "learning_rate=1e-5" after a file, which LLaMA-Factory takes in its place.
+void TakeOverrides(std::vector<std::string>* positional, CommandJson* arguments) {
+  const auto first =
+      std::stable_partition(positional->begin(), positional->end(),
+                            [](const std::string& word) { return !absl::StrContains(word, '='); });
+  for (auto each = first; each != positional->end(); ++each) {
+    std::vector<std::string> none;
+    arguments->update(ArgumentsOf({absl::StrCat("--", *each)}, &none));
+  }
+  positional->erase(first, positional->end());
+}
+
 absl::StatusOr<LauncherRead> ReadArguments(const LaunchCommand& command, CommandJson arguments,
                                            bool with_model) {
   // A script named after its trainer: TRL's, those of alignment-handbook, or trl's own command.
@@ -133,11 +172,12 @@ absl::StatusOr<LauncherRead> ReadArguments(const LaunchCommand& command, Command
   script = script.substr(0, script.find(".py"));
   absl::string_view name = script;
   absl::ConsumePrefix(&name, "run_");
-  constexpr const char* kPreference[] = {"dpo",  "kto",  "grpo", "ppo",
-                                         "rloo", "orpo", "cpo",  "reward"};
+  constexpr const char* kPreference[] = {"dpo",  "kto", "grpo",   "ppo", "rloo",
+                                         "orpo", "cpo", "reward", "rlhf"};
   if (absl::c_linear_search(kPreference, name)) {
     return absl::InvalidArgumentError(kPreferenceTrainer);
   }
+  if (IsTuner(command, arguments)) return ReadTuner(command, std::move(arguments), with_model);
   const bool trl = name == "sft";
   if (trl || IsTrainer(arguments)) return ReadTrainer(std::move(arguments), with_model, trl);
   LauncherRead out;
@@ -159,7 +199,11 @@ absl::StatusOr<LauncherRead> ReadCommand(absl::Span<const std::string> words, bo
   CommandJson arguments = ArgumentsOf(command->arguments, &positional);
   SplitTrl(&arguments, &*command);
   absl::StatusOr<LauncherRead> run;
-  if (IsMegatron(command->arguments)) {
+  if (command->launcher == "swift" || command->launcher == "megatron") {
+    TakeVariables(words, &arguments);
+  }
+  if (command->launcher == "llamafactory-cli") TakeOverrides(&positional, &arguments);
+  if (command->launcher != "axolotl" && IsMegatron(command->arguments)) {
     run = ReadMegatron(QuotedArguments(command->arguments), with_model);
   } else {
     TakeFiles(positional, &arguments, &out);
