@@ -16,7 +16,7 @@
 namespace sextant::server {
 namespace {
 
-using CommandJson = nlohmann::json;
+using ReadJson = nlohmann::json;
 
 // Where accelerate's options are in its configuration.
 struct OptionPlace {
@@ -37,13 +37,13 @@ constexpr OptionPlace kOptionPlaces[] = {
 };
 
 // The options of a command as the configuration that they stand for.
-CommandJson AccelerateOptions(const CommandJson& options) {
+ReadJson AccelerateOptions(const ReadJson& options) {
   constexpr std::pair<const char*, const char*> kLauncherTypes[] = {
       {"multi_gpu", "MULTI_GPU"},
       {"use_fsdp", "FSDP"},
       {"use_deepspeed", "DEEPSPEED"},
       {"use_megatron_lm", "MEGATRON_LM"}};
-  CommandJson out = CommandJson::object();
+  ReadJson out = ReadJson::object();
   for (const auto& [name, type] : kLauncherTypes) {
     if (options.contains(name)) out["distributed_type"] = type;
   }
@@ -88,7 +88,7 @@ absl::StatusOr<LauncherRead> ReadLauncher(LaunchCommand command) {
 }
 
 // Moves trl's options of accelerate out of its arguments.
-void SplitTrl(CommandJson* arguments, LaunchCommand* command) {
+void SplitTrl(ReadJson* arguments, LaunchCommand* command) {
   constexpr const char* kNames[] = {"accelerate_config", "config_file", "num_processes",
                                     "num_machines", "mixed_precision"};
   if (command->launcher != "trl") return;
@@ -116,8 +116,7 @@ std::string QuotedArguments(const std::vector<std::string>& arguments) {
 }
 
 // Files that scripts of TRL and transformers take in place of arguments, or before them.
-void TakeFiles(const std::vector<std::string>& positional, CommandJson* arguments,
-               LauncherRead* out) {
+void TakeFiles(const std::vector<std::string>& positional, ReadJson* arguments, LauncherRead* out) {
   for (const std::string& word : positional) {
     const bool file = absl::EndsWith(word, ".yaml") || absl::EndsWith(word, ".yml") ||
                       absl::EndsWith(word, ".json");
@@ -128,14 +127,19 @@ void TakeFiles(const std::vector<std::string>& positional, CommandJson* argument
   arguments->erase("config");
 }
 
-// Programs that tune models. A file alone says all.
-bool IsTuner(const LaunchCommand& command, const CommandJson& arguments) {
+// Programs that tune models.
+bool IsTuner(const LaunchCommand& command, const ReadJson& arguments) {
   return command.launcher == "llamafactory-cli" || command.launcher == "swift" ||
          command.launcher == "megatron" || IsLlamaFactory(arguments) || IsSwift(arguments);
 }
-absl::StatusOr<LauncherRead> ReadTuner(const LaunchCommand& command, CommandJson arguments,
+absl::StatusOr<LauncherRead> ReadTuner(const LaunchCommand& command, ReadJson arguments,
                                        bool with_model) {
-  if (arguments.empty()) return LauncherRead();
+  if (!arguments.contains("model") && !arguments.contains("model_name_or_path")) {
+    // A file has the rest, whose defaults these must not replace.
+    LauncherRead out;
+    for (const auto& [name, value] : arguments.items()) out.ignored.push_back(name);
+    return out;
+  }
   if (command.launcher == "megatron") return ReadSwiftMegatron(std::move(arguments), with_model);
   const bool swift = command.launcher == "swift" || IsSwift(arguments);
   return swift ? ReadSwift(std::move(arguments), with_model)
@@ -143,7 +147,7 @@ absl::StatusOr<LauncherRead> ReadTuner(const LaunchCommand& command, CommandJson
 }
 
 // Variables before a command that say how many devices torchrun starts, as ms-swift names them.
-void TakeVariables(absl::Span<const std::string> words, CommandJson* arguments) {
+void TakeVariables(absl::Span<const std::string> words, ReadJson* arguments) {
   for (const std::string& word : words) {
     const size_t equals = word.find('=');
     if (equals == std::string::npos || !absl::ascii_isupper(word.front())) break;
@@ -154,7 +158,7 @@ void TakeVariables(absl::Span<const std::string> words, CommandJson* arguments) 
 }
 
 // "learning_rate=1e-5" after a file, which LLaMA-Factory takes in its place.
-void TakeOverrides(std::vector<std::string>* positional, CommandJson* arguments) {
+void TakeOverrides(std::vector<std::string>* positional, ReadJson* arguments) {
   const auto first =
       std::stable_partition(positional->begin(), positional->end(),
                             [](const std::string& word) { return !absl::StrContains(word, '='); });
@@ -165,7 +169,7 @@ void TakeOverrides(std::vector<std::string>* positional, CommandJson* arguments)
   positional->erase(first, positional->end());
 }
 
-absl::StatusOr<LauncherRead> ReadArguments(const LaunchCommand& command, CommandJson arguments,
+absl::StatusOr<LauncherRead> ReadArguments(const LaunchCommand& command, ReadJson arguments,
                                            bool with_model) {
   // A script named after its trainer: TRL's, those of alignment-handbook, or trl's own command.
   std::string script = command.script.substr(command.script.rfind('/') + 1);
@@ -196,12 +200,11 @@ absl::StatusOr<LauncherRead> ReadCommand(absl::Span<const std::string> words, bo
   }
   LauncherRead out;
   std::vector<std::string> positional;
-  CommandJson arguments = ArgumentsOf(command->arguments, &positional);
+  ReadJson arguments = ArgumentsOf(command->arguments, &positional);
   SplitTrl(&arguments, &*command);
   absl::StatusOr<LauncherRead> run;
-  if (command->launcher == "swift" || command->launcher == "megatron") {
-    TakeVariables(words, &arguments);
-  }
+  const bool swift = command->launcher == "swift" || command->launcher == "megatron";
+  if (swift) TakeVariables(words, &arguments);
   if (command->launcher == "llamafactory-cli") TakeOverrides(&positional, &arguments);
   if (command->launcher != "axolotl" && IsMegatron(command->arguments)) {
     run = ReadMegatron(QuotedArguments(command->arguments), with_model);

@@ -110,6 +110,18 @@ TEST(TuningFiles, MegatronSftIsMegatronsArgumentsOnAModel) {
   EXPECT_THAT(read->ignored, UnorderedElementsAreArray(std::vector<std::string>()));
 }
 
+TEST(TuningFiles, ACommandWantsTheFileThatItNames) {
+  for (const char* const command :
+       {"llamafactory-cli train run.yaml learning_rate=1e-5", "swift sft run.yaml"}) {
+    const absl::StatusOr<LaunchText> text = ParseLaunchText("", command);
+    ASSERT_TRUE(text.ok()) << text.status();
+    const absl::StatusOr<LauncherRead> read = FormatOf(*text)->read(*text, true);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->wants, std::vector<std::string>{"run.yaml"}) << command;
+    EXPECT_FALSE(read->request.model().has_changes()) << command;
+  }
+}
+
 TEST(TuningFiles, SayTheirProgramsNamesInErrors) {
   for (const nlohmann::json& row : CasesIn("tests/launcher/cases.jsonl", "tuning unread")) {
     SCOPED_TRACE(row.dump());
