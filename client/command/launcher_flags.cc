@@ -66,7 +66,7 @@ grpc::Status ReadOne(const LaunchInput& file, std::istream& in, v1::LaunchFile* 
     out->set_content(Utf8Of(*file.text));
     return grpc::Status::OK;
   }
-  absl::StatusOr<std::string> text = ReadText(file.name, in, kMaxConfigFileBytes);
+  absl::StatusOr<std::string> text = ReadText(LaunchFilePath(file.name), in, kMaxConfigFileBytes);
   if (!text.ok()) return ReadRefusal(text.status());
   if (text->size() > kMaxLaunchFileBytes) *text = words::WithoutQuantization(*text);
   if (text->size() > kMaxLaunchFileBytes) {

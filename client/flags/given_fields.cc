@@ -145,11 +145,18 @@ void GivenFields::AddLaunchFile(LaunchInput input) {
   if (imports != nullptr) *imports = true;
 }
 
+std::string LaunchFilePath(const std::string& word) {
+  constexpr absl::string_view kPython = ".py:";
+  const size_t at = word.rfind(kPython);
+  return at == std::string::npos ? word : word.substr(0, at + kPython.size() - 1);
+}
+
 bool IsLaunchFileName(absl::string_view word) {
   constexpr absl::string_view kEnds[] = {".json",   ".yaml",  ".yml", ".toml", ".sh",
                                          ".sbatch", ".slurm", ".py",  ".txt",  ".args",
                                          ".conf",   ".cfg",   ".env", ".ini"};
-  return absl::c_any_of(kEnds, [&](absl::string_view end) { return absl::EndsWith(word, end); });
+  const std::string path = LaunchFilePath(std::string(word));
+  return absl::c_any_of(kEnds, [&](absl::string_view end) { return absl::EndsWith(path, end); });
 }
 
 bool IsLaunchFile(const std::string& word) {

@@ -57,6 +57,9 @@ bool IsLaunchFile(const std::string& word);
 // True where its end alone says so.
 bool IsLaunchFileName(absl::string_view word);
 
+// The path in such a word: "recipes.py" of "recipes.py:llama3_8b", which names a function.
+std::string LaunchFilePath(const std::string& word);
+
 // Adds --request, the file of a request such as `type`.
 void AddRequestFile(const google::protobuf::Message& type, GivenFields* given, CLI::App* app);
 

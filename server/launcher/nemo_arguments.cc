@@ -101,6 +101,7 @@ constexpr const char* kNemoPasses[] = {
     "eod_mask_loss",
     "random_seed",
     "lr",
+    "load_weights",
     "min_lr",
     "weight_decay",
     "betas",
