@@ -3,13 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
 #include "tests/server/planning_server.h"
+#include "tests/server/wire_values.h"
 
 namespace sextant::server {
 namespace {
@@ -22,18 +19,8 @@ using ::testing::StartsWith;
 using Stub = v1::PlanningService::Stub;
 
 // "request.model.preset: is ..." of each invalid field.
-std::string FaultsOf(const grpc::Status& status) {
-  google::rpc::Status details;
-  details.ParseFromString(status.error_details());
-  std::vector<std::string> out;
-  for (const auto& any : details.details()) {
-    google::rpc::BadRequest bad;
-    if (!any.UnpackTo(&bad)) continue;
-    for (const auto& each : bad.field_violations()) {
-      out.push_back(absl::StrCat(each.field(), ": ", each.description()));
-    }
-  }
-  return absl::StrJoin(out, "\n");
+std::string FaultTextOf(const grpc::Status& status) {
+  return absl::StrJoin(FaultsOf(status), "\n");
 }
 
 v1::ExportRunRequest DenseRun(const std::string& launcher) {
@@ -60,7 +47,7 @@ class LaunchFilesTest : public testing::Test {
   }
   std::string Refusal(const v1::ExportRunRequest& request) {
     v1::ExportRunResponse out;
-    return FaultsOf(server_.Call(&Stub::ExportRun, request, &out));
+    return FaultTextOf(server_.Call(&Stub::ExportRun, request, &out));
   }
 
   PlanningServer server_{SnapshotOf({})};
@@ -94,7 +81,7 @@ TEST_F(LaunchFilesTest, NamesTheFilesThatAreWrong) {
   v1::ImportRunResponse read;
   const grpc::Status status = server_.Call(&Stub::ImportRun, request, &read);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(FaultsOf(status),
+  EXPECT_EQ(FaultTextOf(status),
             "files[0].content: is no JSON: line 1: unexpected '}'\n"
             "files[1].content: has 262145 bytes: at most 262144 are read");
 }
