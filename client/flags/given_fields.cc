@@ -146,9 +146,9 @@ void GivenFields::AddLaunchFile(LaunchInput input) {
 }
 
 std::string LaunchFilePath(const std::string& word) {
-  constexpr absl::string_view kPython = ".py:";
-  const size_t at = word.rfind(kPython);
-  return at == std::string::npos ? word : word.substr(0, at + kPython.size() - 1);
+  const std::string python = ".py:";
+  const size_t at = word.rfind(python);
+  return at == std::string::npos ? word : word.substr(0, at + python.size() - 1);
 }
 
 bool IsLaunchFileName(absl::string_view word) {
