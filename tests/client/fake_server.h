@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/call/status.h"
+#include "server/launcher/export.h"
 #include "server/launcher/import.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"
@@ -35,6 +36,17 @@ inline grpc::Status ImportAsServer(grpc::ServerContext*, const v1::ImportRunRequ
   return server::ToGrpcStatus(server::ImportRun(request, response), "");
 }
 
+// Writes runs as the service does, of `model`.
+inline Handler<v1::ExportRunRequest, v1::ExportRunResponse> ExportOf(
+    const server::ExportedModel& model) {
+  return [model](grpc::ServerContext*, const v1::ExportRunRequest& request,
+                 v1::ExportRunResponse* response) {
+    absl::Status status = server::CheckExport(request, response);
+    if (status.ok() && !request.check_only()) status = ExportRun(request, model, response);
+    return server::ToGrpcStatus(status, "");
+  };
+}
+
 // The calls of PlanningService; without a handler a method answers UNIMPLEMENTED.
 struct PlanningHandlers {
   PlanHandler plan_run = {};
@@ -45,7 +57,7 @@ struct PlanningHandlers {
   Handler<v1::SizeModelRequest, v1::SizeModelResponse> size_model = {};
   Handler<v1::AdmitRequest, v1::AdmitResponse> admit = {};
   Handler<v1::ImportRunRequest, v1::ImportRunResponse> import_run = ImportAsServer;
-  Handler<v1::ExportRunRequest, v1::ExportRunResponse> export_run = {};
+  Handler<v1::ExportRunRequest, v1::ExportRunResponse> export_run = ExportOf({});
 };
 
 // The calls of HardwareService; without a handler a method answers UNIMPLEMENTED.
