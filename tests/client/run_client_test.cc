@@ -262,7 +262,7 @@ TEST(PlanError, NamesTheFlagThatWasTyped) {
   EXPECT_THAT(RefusedPlan(WrongField("model.preset"), {"--model=toy"}).err,
               HasSubstr("\n  --model: must"));
   EXPECT_THAT(RefusedPlan(WrongField("model.preset"), {}).err, HasSubstr("\n  --preset: must"));
-  const std::string file = FileWith("typed.json", "{}");
+  const std::string file = FileWith("config.json", "{}");
   const grpc::Status config = WrongField("model.hugging_face_config.hidden_size");
   EXPECT_THAT(RefusedPlan(config, {file}).err, HasSubstr("\n  MODEL: hidden_size: must"));
   EXPECT_THAT(RefusedPlan(config, {"--config", file}).err,
