@@ -23,8 +23,12 @@ import type {
 } from "api/hardware_service_pb";
 import type { ListModelsRequestJson, ListModelsResponseJson } from "api/model_pb";
 import type { BatchPlanRunsResponseJson } from "api/plan_pb";
-import type { PlanRunRequestJson, PlanRunResponseJson } from "api/plan_run_pb";
-import type { BatchPlanRunsRequestJson, WatchPlanRunResponseJson } from "api/planning_service_pb";
+import type {
+  BatchPlanRunsRequestJson,
+  PlanRunRequestJson,
+  PlanRunResponseJson,
+  WatchPlanRunResponseJson,
+} from "api/planning_service_pb";
 
 // What each call takes, and answers; of streams, each message.
 export interface Methods {

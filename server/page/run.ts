@@ -3,7 +3,7 @@
 // message.
 
 import type { LayoutOptionJson } from "api/layout_search_pb";
-import type { PlanRunRequestJson } from "api/plan_run_pb";
+import type { PlanRunRequestJson } from "api/planning_service_pb";
 
 export type Run = PlanRunRequestJson;
 

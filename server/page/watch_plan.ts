@@ -1,7 +1,7 @@
 // A plan with the progress of its search.
 
 import type { SearchProgressJson } from "api/layout_search_pb";
-import type { PlanRunResponseJson } from "api/plan_run_pb";
+import type { PlanRunResponseJson } from "api/planning_service_pb";
 import { Failure, watch } from "./api";
 import { grouped } from "./numbers";
 import type { Run } from "./run";

@@ -10,7 +10,7 @@ import { progressWords, watchPlan } from "../../watch_plan";
 import { AnswerView } from "../answer_view";
 import type { StageMemoryJson } from "api/memory_pb";
 import type { PlanJson } from "api/plan_pb";
-import type { PlanRunResponseJson } from "api/plan_run_pb";
+import type { PlanRunResponseJson } from "api/planning_service_pb";
 import { changes, layout } from "./changes";
 import { copies } from "./copies";
 import { basisOf, costs } from "./costs";
