@@ -80,19 +80,19 @@ std::string CheckModel(const std::string& model) {
 void AddModelFlag(const FieldFlag& preset, const FieldFlag& config, GivenFields* given,
                   Message* values, CLI::App* app) {
   const auto give = [&preset, &config, given, values](const std::string& model) -> absl::Status {
-    // The last of several counts, whether those before it were names or files.
-    auto& paths = *given->fields.mutable_paths();
-    paths.erase(std::remove(paths.begin(), paths.end(), preset.field), paths.end());
-    given->files.erase(
-        std::remove_if(given->files.begin(), given->files.end(),
-                       [&config](const GivenFields::File& f) { return f.flag == &config; }),
-        given->files.end());
     if (given->imports != nullptr && IsLaunchFile(model)) {
       const std::string unreadable = CheckInput(model);
       if (!unreadable.empty()) return absl::InvalidArgumentError(unreadable);
       given->AddLaunchFile({.name = model});
       return absl::OkStatus();
     }
+    // The last of several models counts, whether those before it were names or files.
+    auto& paths = *given->fields.mutable_paths();
+    paths.erase(std::remove(paths.begin(), paths.end(), preset.field), paths.end());
+    given->files.erase(
+        std::remove_if(given->files.begin(), given->files.end(),
+                       [&config](const GivenFields::File& f) { return f.flag == &config; }),
+        given->files.end());
     const std::string wrong = CheckModel(model);
     if (!wrong.empty()) return absl::InvalidArgumentError(wrong);
     if (IsConfigFile(model)) {
