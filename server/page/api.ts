@@ -25,6 +25,8 @@ import type { ListModelsRequestJson, ListModelsResponseJson } from "api/model_pb
 import type { BatchPlanRunsResponseJson } from "api/plan_pb";
 import type {
   BatchPlanRunsRequestJson,
+  ImportRunRequestJson,
+  ImportRunResponseJson,
   PlanRunRequestJson,
   PlanRunResponseJson,
   WatchPlanRunResponseJson,
@@ -42,6 +44,7 @@ export interface Methods {
   "HardwareService/ListNodeTypes": [ListNodeTypesRequestJson, ListNodeTypesResponseJson];
   "HardwareService/RunProbe": [RunProbeRequestJson, RunProbeResponseJson];
   "PlanningService/BatchPlanRuns": [BatchPlanRunsRequestJson, BatchPlanRunsResponseJson];
+  "PlanningService/ImportRun": [ImportRunRequestJson, ImportRunResponseJson];
   "PlanningService/PlanRun": [PlanRunRequestJson, PlanRunResponseJson];
   "PlanningService/WatchPlanRun": [PlanRunRequestJson, WatchPlanRunResponseJson];
 }

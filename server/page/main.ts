@@ -3,9 +3,10 @@
 import { setTokenDialog, type Failure } from "./api";
 import { h, replace } from "./dom";
 import { Form } from "./form/form";
+import { LaunchFiles } from "./form/launch_files";
 import { MAX_KEPT } from "./keep";
 import type { Opened, Page, View } from "./page";
-import { decode, decodeJson, encode, encodeJson, EXAMPLE, type Run } from "./run";
+import { decode, decodeJson, differences, encode, encodeJson, EXAMPLE, type Run } from "./run";
 import { askForToken } from "./token";
 import { VIEWS } from "./views";
 
@@ -23,7 +24,7 @@ const asked = new Map<View, object>();
 const KEPT = "&kept=";
 let view: View | undefined;
 let opened: Opened = {};
-let run: Run = EXAMPLE;
+let run: Run = {};
 let kept: Run[] = [];
 
 function linkOf(of: View, ofRun: Run): string {
@@ -105,6 +106,8 @@ const form = new Form((next, typing) => {
   setRun(next, typing);
 });
 
+const files = new LaunchFiles(page);
+
 // Opens what the link says. What it says wrong is shown, and nothing asked.
 function follow(): void {
   const [runs = "", question] = location.hash.slice(1).split(ASKED);
@@ -115,7 +118,9 @@ function follow(): void {
   try {
     if (question) asked.set(view!, decodeJson(question));
     kept = others.slice(0, MAX_KEPT).map(decode);
-    setRun(link.length > 0 ? decode(link.join("=")) : EXAMPLE, false);
+    const next = link.length > 0 ? decode(link.join("=")) : EXAMPLE;
+    if (differences([run, next]).length > 0) files.begin(next);
+    setRun(next, false);
   } catch (error) {
     const start = h("a", { href: `#${view!.name}` }, "Start with an example");
     replace(
@@ -160,6 +165,6 @@ document.body.append(
   h("main", {}, mistake, h("div", { class: "columns" }, side, place)),
   status,
 );
-side.append(form.element);
+side.append(files.element, form.element);
 addEventListener("popstate", follow);
 follow();

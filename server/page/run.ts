@@ -8,7 +8,7 @@ import type { PlanRunRequestJson } from "api/planning_service_pb";
 export type Run = PlanRunRequestJson;
 
 // As much as a server takes in a call.
-const MAX_BYTES = 1048576;
+export const MAX_BYTES = 1048576;
 
 // What the page shows before anybody asked.
 export const EXAMPLE: Run = {
@@ -67,6 +67,18 @@ export function paths(run: unknown, before = ""): string[] {
   return Object.entries(run).flatMap(([name, value]) =>
     isObject(value) ? paths(value, `${before}${name}.`) : [`${before}${name}`],
   );
+}
+
+// As paths(), but for a model and a device, which are given in one of several ways: each is one.
+export function parts(run: Run): string[] {
+  const partOf = (path: string) => /^(model|cluster\.device)(?=\.)/.exec(path)?.[0] ?? path;
+  return [...new Set(paths(run).map(partOf))];
+}
+
+// The parts of a run that it has otherwise than an earlier one.
+export function changed(before: Run, run: Run): string[] {
+  const value = (of: Run, path: string) => JSON.stringify(get(of, path));
+  return parts(run).filter((path) => value(before, path) !== value(run, path));
 }
 
 // True where a search has to find the layout, as the command line decides.

@@ -1,4 +1,4 @@
-// A config.json: chosen, dropped anywhere on the page, or pasted where a name is asked for.
+// A config.json: chosen, or pasted where a name is asked for. One that is dropped is a launcher's file.
 
 import { h } from "../dom";
 
@@ -32,15 +32,6 @@ export function configInput(name: HTMLElement, taker: ConfigTaker): HTMLElement 
     if (file && file.size > MAX_CONFIG) taker.refuse(`${file.name} has more than 64 KiB.`);
     else if (file) void file.text().then(takeText);
   };
-  const holdsFile = (event: DragEvent) => event.dataTransfer?.types.includes("Files");
-  addEventListener("dragover", (event) => {
-    if (holdsFile(event)) event.preventDefault();
-  });
-  addEventListener("drop", (event) => {
-    if (!holdsFile(event)) return;
-    event.preventDefault();
-    takeFile(event.dataTransfer?.files[0]);
-  });
   name.addEventListener("paste", (event) => {
     const pasted = (event as ClipboardEvent).clipboardData?.getData("text") ?? "";
     if (!pasted.trim().startsWith("{")) return;
@@ -60,6 +51,6 @@ export function configInput(name: HTMLElement, taker: ConfigTaker): HTMLElement 
     "A name, a number of parameters such as 70B, or a ",
     file,
     h("label", { for: "config", class: "link" }, "config.json"),
-    " (paste it or drop it).",
+    " (paste it, or drop it on the page).",
   );
 }

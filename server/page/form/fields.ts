@@ -185,6 +185,10 @@ export const isDouble = (field: Field): boolean => field.read === readNumber;
 
 const FIELDS = new Map(GROUPS.flatMap((group) => group.fields.map((each) => [each.path, each])));
 
+// True where the form edits a part of the run.
+export const hasControl = (part: string): boolean =>
+  FIELDS.has(part) || part === "model" || part === "cluster.device";
+
 // What the form calls the field of a path; words of the path where it has none.
 export function labelOf(path: string): string {
   const name = path.split(".").pop() ?? path;
