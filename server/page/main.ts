@@ -71,10 +71,7 @@ const page: Page = {
     this.say(what);
   },
   open(name, ofRun = run) {
-    location.hash = linkOf(
-      VIEWS.find((each) => each.name === name)!,
-      ofRun,
-    );
+    location.hash = linkOf(VIEWS.find((each) => each.name === name)!, ofRun);
   },
   kept: () => kept,
   keep(runs, what) {

@@ -62,7 +62,10 @@ test("files become the run, under what a person has changed", async (server) => 
   );
   const { request } = await ask(server, "PlanningService/ImportRun", {
     ...sent[0],
-    request: { cluster: { ...RUN.cluster, deviceCount: "8" }, training: { sequenceLength: "8192" } },
+    request: {
+      cluster: { ...RUN.cluster, deviceCount: "8" },
+      training: { sequenceLength: "8192" },
+    },
   });
   const run = await runOf(page);
   // 1 sequence a device, twice, on the 8 devices of the form; no tensor parallelism of the link's.
@@ -102,7 +105,10 @@ test("says what is open, and takes a file that another one wants", async (server
   const page = await open(server, linkOf("plan", RUN));
   await answered(page);
   await page.setInputFiles("#files", [
-    file("train.sh", "accelerate launch train.py --model_name_or_path ./mine --bf16 --deepspeed d.json\n"),
+    file(
+      "train.sh",
+      "accelerate launch train.py --model_name_or_path ./mine --bf16 --deepspeed d.json\n",
+    ),
   ]);
   const script = item(page, "train.sh");
   await script.locator("text=/Wants: .*d\\.json/").waitFor();

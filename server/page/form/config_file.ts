@@ -1,4 +1,5 @@
-// A config.json: chosen, or pasted where a name is asked for. One that is dropped is a launcher's file.
+// A config.json: chosen, or pasted where a name is asked for. One that is dropped goes with the
+// files of a launcher.
 
 import { h } from "../dom";
 

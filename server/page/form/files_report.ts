@@ -14,6 +14,7 @@ export interface OpenedFile {
   name: string;
   content: string;
   wrong?: string;
+  unread?: boolean; // it has no content, and is not sent
 }
 
 export interface Report {
@@ -40,7 +41,7 @@ function folded(read: ImportedFileJson): Children {
   const count = (read.read ?? []).length;
   const passed = (read.withoutMeaning ?? []).length;
   if (count + passed === 0) return "";
-  const words = passed > 0 ? `${count} settings read, ${passed} without meaning` : `${count} settings read`;
+  const words = `${count} settings read` + (passed > 0 ? `, ${passed} without meaning` : "");
   return h(
     "details",
     {},
@@ -60,13 +61,22 @@ function made(read: ImportedFileJson): Children {
   ];
 }
 
-function fileItem(file: OpenedFile, read: ImportedFileJson | undefined, actions: Actions): Children {
+function fileItem(
+  file: OpenedFile,
+  read: ImportedFileJson | undefined,
+  actions: Actions,
+): Children {
   const remove = button("Remove", () => actions.remove(file));
   remove.setAttribute("aria-label", `Remove ${file.name}`);
   return h(
     "li",
     { "data-file": file.name },
-    h("p", { class: "chip" }, h("span", {}, h("b", {}, file.name), read && `: ${read.format}`), remove),
+    h(
+      "p",
+      { class: "chip" },
+      h("span", {}, h("b", {}, file.name), read && `: ${read.format}`),
+      remove,
+    ),
     file.wrong && h("p", { class: "wrong" }, file.wrong),
     read && made(read),
   );
@@ -101,7 +111,12 @@ export function filesReport(
       { class: "plain" },
       files.map((file, i) => fileItem(file, report?.answer.files?.[i], actions)),
     ),
-    notes.length > 0 && h("ul", { class: "notes" }, notes.map((note) => h("li", {}, note))),
+    notes.length > 0 &&
+      h(
+        "ul",
+        { class: "notes" },
+        notes.map((note) => h("li", {}, note)),
+      ),
     list("Also from the files", also),
     kept.length > 0 &&
       h(
@@ -111,6 +126,10 @@ export function filesReport(
         `: ${kept.map(labelOf).join(", ")}.`,
       ),
     h("p", { class: "says" }, "What you change in the form counts before the files."),
-    h("p", {}, button("Read again with the form’s changes", () => actions.again())),
+    h(
+      "p",
+      {},
+      button("Read again with the form’s changes", () => actions.again()),
+    ),
   ];
 }

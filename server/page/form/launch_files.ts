@@ -1,5 +1,5 @@
-// Files that start a run, opened or dropped: the planner makes a request of them, and it becomes the
-// run of the form. What a person has changed in the form counts before what they say.
+// Files that start a run, opened or dropped: the planner makes a request of them, and it becomes
+// the run of the form. What a person has changed in the form counts before what they say.
 
 import type { ImportRunRequestJson } from "api/planning_service_pb";
 
@@ -33,11 +33,12 @@ const pick = (run: Run, from: Run, names: string[]): Run =>
   names.reduce((out, path) => set(out, path, get(from, path)), run);
 
 async function openedFile(file: File): Promise<OpenedFile> {
-  if (file.size > MAX_FILE) return { name: file.name, content: "", wrong: "Has more than 256 KiB." };
+  const unread = (wrong: string) => ({ name: file.name, content: "", wrong, unread: true });
+  if (file.size > MAX_FILE) return unread("Has more than 256 KiB.");
   try {
     return { name: file.name, content: await file.text() };
   } catch {
-    return { name: file.name, content: "", wrong: "Can’t be read: it is no file, or has gone." };
+    return unread("Can’t be read: it is no file, or has gone.");
   }
 }
 
@@ -74,8 +75,8 @@ export class LaunchFiles {
       h(
         "p",
         { class: "says", id: "files-limits" },
-        "Or drop them here: configurations, scripts, a config.json. At most 16 of 256 KiB, and 1 MiB",
-        " of all.",
+        "Or drop them here: configurations, scripts, a config.json. At most 16 of 256 KiB, and ",
+        "1 MiB of all.",
       ),
       this.report,
     );
@@ -153,7 +154,7 @@ export class LaunchFiles {
     this.last = undefined;
     this.draw();
     if (this.files.length === 0) return;
-    if (this.files.some((each) => each.content === "" && each.wrong)) return this.refuse();
+    if (this.files.some((each) => each.unread)) return this.refuse();
     for (const file of this.files) file.wrong = undefined;
     const asked = this.page.run();
     for (const path of changed(this.base, asked)) this.given.add(path);
@@ -169,7 +170,7 @@ export class LaunchFiles {
       if (this.page.run() !== asked) return await this.read(); // it was changed meanwhile
       this.last = report;
       this.base = report.run;
-      this.page.change(report.run, "The files are read into the form. The browser’s Back undoes it.");
+      this.page.change(report.run, "The files are in the form now. The browser’s Back undoes it.");
       this.draw();
     } catch (error) {
       if (asking.signal.aborted) return;
@@ -177,8 +178,9 @@ export class LaunchFiles {
     }
   }
 
-  // Asks first what the files say by themselves, so that nothing of the form that nobody has changed
-  // counts before it; then what follows with the form's model and devices, where they name none.
+  // Asks first what the files say by themselves, so that nothing of the form that nobody has
+  // changed counts before it; then what follows with the form's model and devices, where they name
+  // none.
   private async ask(request: Run, signal: AbortSignal): Promise<Report> {
     let answer = await call("PlanningService/ImportRun", this.request(request), signal);
     const missing = missingParts(this.before, answer.request ?? {});
