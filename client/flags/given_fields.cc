@@ -81,12 +81,12 @@ void AddModelFlag(const FieldFlag& preset, const FieldFlag& config, GivenFields*
                   Message* values, CLI::App* app) {
   const auto give = [&preset, &config, given, values](const std::string& model) -> absl::Status {
     if (given->imports != nullptr && IsLaunchFile(model)) {
-      const std::string unreadable = CheckInput(model);
+      const std::string unreadable = CheckInput(LaunchFilePath(model));
       if (!unreadable.empty()) return absl::InvalidArgumentError(unreadable);
       given->AddLaunchFile({.name = model});
       return absl::OkStatus();
     }
-    // The last of several models counts, whether those before it were names or files.
+    // The last of several counts, whether those before it were names or files.
     auto& paths = *given->fields.mutable_paths();
     paths.erase(std::remove(paths.begin(), paths.end(), preset.field), paths.end());
     given->files.erase(
