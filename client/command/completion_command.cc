@@ -12,6 +12,7 @@
 #include "client/command/run_client.h"
 #include "client/flags/field_flag.h"
 #include "client/io/local_server.h"
+#include "proto/words/launchers.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"
 
@@ -128,6 +129,7 @@ std::string NamesFor(const CLI::Option& option, const KnownNames& known) {
   const std::string& name = option.get_single_name();
   if (name == "model" || name == "preset" || option.get_name(true) == "MODEL") return known.models;
   if (name == "accelerator" || name == "accelerators") return known.accelerators;
+  if (name == "emit") return absl::StrReplaceAll(words::kLaunchers, {{"|", " "}});
   return name == "node-type" ? known.node_types : "";
 }
 

@@ -237,6 +237,7 @@ void AddEmission(Emission* emission, CLI::App* command) {
   AddChoices(command->add_option("--emit", emission->launcher,
                                  "write the layout for this launcher, instead of the plan"),
              words::kLaunchers)
+      ->type_name("LAUNCHER")
       ->group(kGroup);
   AddFile("--emit-to", &emission->file, "write that into this file, besides the plan", command)
       ->group(kGroup);

@@ -17,7 +17,7 @@
 #include "client/report/whole_run_text.h"
 #include "client/text/layout_words.h"
 #include "client/text/text.h"
-#include "proto/text/layout_sizes.h"
+#include "proto/words/layout_sizes.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
 namespace sextant::client {
@@ -64,7 +64,7 @@ constexpr int64_t kMaxRanks = 65'536;
 int64_t SizeWithin(int64_t size) { return size <= kMaxRanks ? size : 1; }
 
 int64_t DevicesOf(const v1::RunLayout& layout, std::string* sentence) {
-  const text::LayoutSizes sizes = text::SizesOf(layout);
+  const words::LayoutSizes sizes = words::SizesOf(layout);
   const int64_t tensor = SizeWithin(sizes.tensor);
   const int64_t pipeline = SizeWithin(sizes.pipeline);
   const int64_t context = SizeWithin(sizes.context);

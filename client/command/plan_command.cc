@@ -48,6 +48,8 @@ constexpr char kPlanHelp[] =
     "--flops-convention takes six-n-total, six-n-non-embedding, kaplan-2020, chinchilla-2022,\n"
     "palm-2022, megatron-2021-hardware, megatron-2021-model, megatron-causal, exact-full,\n"
     "exact-causal or exact-causal-diagonal; sextant count --conventions compares them.\n"
+    "--emit takes megatron, megatron-bridge, torchtitan, torchtitan-python, deepspeed, axolotl,\n"
+    "slurm, pytorchjob, trainjob or jobset.\n"
     "--schedule takes 1f1b (one-forward-one-backward), gpipe, zb-h1, zb-h2 (zero-bubble-) or\n"
     "dualpipe. Waits 120 s, since it may search, unless --timeout says otherwise.\n"
     "\n"

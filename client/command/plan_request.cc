@@ -14,7 +14,7 @@
 #include "client/flags/plan_flags.h"
 #include "client/flags/words.h"
 #include "client/io/call_error.h"
-#include "proto/text/layout_sizes.h"
+#include "proto/words/layout_sizes.h"
 #include "sextant/v1/field_options.pb.h"
 
 namespace sextant::client {
@@ -24,7 +24,7 @@ namespace {
 // make; refuses a run that has another.
 grpc::Status CompleteDevices(int64_t data_parallel_size, v1::PlanRunRequest* request) {
   if (data_parallel_size == 0) return grpc::Status::OK;
-  const text::LayoutSizes sizes = text::SizesOf(request->layout());
+  const words::LayoutSizes sizes = words::SizesOf(request->layout());
   int64_t devices = data_parallel_size;
   for (const int64_t size : {sizes.tensor, sizes.pipeline, sizes.context}) {
     if (__builtin_mul_overflow(devices, size, &devices)) devices = INT64_MAX;

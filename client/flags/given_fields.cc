@@ -81,7 +81,7 @@ void AddModelFlag(const FieldFlag& preset, const FieldFlag& config, GivenFields*
                   Message* values, CLI::App* app) {
   const auto give = [&preset, &config, given, values](const std::string& model) -> absl::Status {
     if (given->imports != nullptr && IsLaunchFile(model)) {
-      const std::string unreadable = CheckInput(LaunchFilePath(model));
+      const std::string unreadable = CheckInput(model);
       if (!unreadable.empty()) return absl::InvalidArgumentError(unreadable);
       given->AddLaunchFile({.name = model});
       return absl::OkStatus();
@@ -104,7 +104,14 @@ void AddModelFlag(const FieldFlag& preset, const FieldFlag& config, GivenFields*
   };
   AddText(preset.names, preset.help, give, app)->group(preset.group)->type_name("MODEL");
   if (given->imports == nullptr) return;
-  AddTexts("FILE", "what starts the run, in files that add up; - is stdin", give, app)
+  const auto give_file = [&preset, give, given](const std::string& word) -> absl::Status {
+    if (!IsLaunchFile(word) && given->GivesModel()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", word, "\" is a second model: write ./", word, " for a file"));
+    }
+    return give(word);
+  };
+  AddTexts("FILE", "what starts the run, in files that add up; - is stdin", give_file, app)
       ->group(preset.group)
       ->type_name("FILE");
 }

@@ -13,7 +13,7 @@
 #include "client/text/layout_words.h"
 #include "client/text/step_words.h"
 #include "client/text/text.h"
-#include "proto/text/layout_sizes.h"
+#include "proto/words/layout_sizes.h"
 
 namespace sextant::client {
 namespace {
@@ -59,7 +59,7 @@ std::string MarksOf(const v1::LayoutOption& option) {
 }
 
 std::string ExpertTensorCell(const v1::LayoutOption& option) {
-  const int64_t size = text::SizesOf(option.layout()).expert_tensor;
+  const int64_t size = words::SizesOf(option.layout()).expert_tensor;
   return size > 0 ? absl::StrCat(size) : "";
 }
 
@@ -71,9 +71,9 @@ std::string OptionTable(const v1::LayoutSearchResult& search) {
   std::vector<Option> options = {search.chosen()};
   options.insert(options.end(), search.alternatives().begin(), search.alternatives().end());
   const auto size = [](auto of) {
-    return [of](const Option& o) { return absl::StrCat(text::SizesOf(o.layout()).*of); };
+    return [of](const Option& o) { return absl::StrCat(words::SizesOf(o.layout()).*of); };
   };
-  using text::LayoutSizes;
+  using words::LayoutSizes;
   return TableOf<Option>(
              {{"", MarksOf},
               {">step", OptionStepCell},

@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "client/text/text.h"
-#include "proto/text/layout_sizes.h"
+#include "proto/words/layout_sizes.h"
 
 namespace sextant::client {
 namespace {
@@ -95,7 +95,7 @@ std::string RecomputeWords(const v1::LayoutOption& option) {
 
 std::string LayoutName(const v1::LayoutOption& option, int64_t device_count) {
   const v1::RunLayout& layout = option.layout();
-  const text::LayoutSizes sizes = text::SizesOf(layout);
+  const words::LayoutSizes sizes = words::SizesOf(layout);
   std::vector<std::string> out = {absl::StrCat("tp ", sizes.tensor)};
   const auto add = [&out](absl::string_view name, int64_t size) {
     if (size > 1) out.push_back(absl::StrCat(name, " ", size));
@@ -119,7 +119,7 @@ std::string LayoutName(const v1::LayoutOption& option, int64_t device_count) {
 
 std::string LayoutFlags(const v1::LayoutOption& option) {
   const v1::RunLayout& layout = option.layout();
-  const text::LayoutSizes sizes = text::SizesOf(layout);
+  const words::LayoutSizes sizes = words::SizesOf(layout);
   std::vector<std::string> out = {absl::StrCat("--tp=", sizes.tensor)};
   const auto add = [&](absl::string_view flag, auto value) {
     out.push_back(absl::StrCat(flag, "=", value));
@@ -157,7 +157,7 @@ const v1::RunLayout& PlannedLayout(const v1::PlanRunRequest& request, const v1::
 }
 
 std::string LayoutWords(const v1::RunLayout& layout, const v1::Memory& memory) {
-  const text::LayoutSizes sizes = text::SizesOf(layout);
+  const words::LayoutSizes sizes = words::SizesOf(layout);
   std::vector<std::string> words;
   const auto add = [&words](const char* name, int64_t value) {
     if (value != 1) words.push_back(absl::StrCat(name, " ", Grouped(value)));

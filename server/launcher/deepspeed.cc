@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/launcher/launcher.h"
 #include "server/launcher/setting_file.h"
+#include "server/launcher/software.h"
 
 namespace sextant::server {
 namespace {
@@ -38,6 +39,9 @@ void ReadHalves(const Setting& setting, Reading& reading) {
   if (bf16 && half) file.Refuse("fp16.enabled", "enable bf16 or fp16");
   const bool open = file.IsAuto(setting.name) || file.IsAuto("fp16.enabled");
   reading.training().mutable_precision();
+  if (!file.Has(setting.name) && !file.Has("bfloat16.enabled") && !file.Has("fp16.enabled")) {
+    reading.out.assumed.emplace_back(setting.field);
+  }
   if (bf16 || half || !open) reading.Set(setting.field, half ? "fp16" : bf16 ? "bf16" : "fp32");
 }
 void WriteHalves(const Setting& setting, Writing& writing) {
@@ -155,6 +159,40 @@ void WriteInterval(const Setting& setting, Writing& writing) {
   }
 }
 
+// On by default of stage 3 alone, and without effect at stage 0, which reduces after all passes.
+// Pipelines in bf16 do so too, and divide state all the same.
+void ReadOverlap(const Setting& setting, Reading& reading) {
+  const bool whole = reading.layout().sharding().zero_stage() == v1::ZERO_STAGE_NONE;
+  if (whole && reading.file.Count("pipeline.stages").value_or(1) == 1) {
+    (void)reading.file.IsOn(setting.name);
+    return;
+  }
+  const bool shards = reading.layout().sharding().zero_stage() == v1::ZERO_STAGE_PARAMETERS;
+  const bool given = reading.file.Has(setting.name);
+  if (reading.file.IsAuto(setting.name)) return;
+  if ((given ? reading.file.IsOn(setting.name) : shards) && !whole) return;
+  v1::SoftwareStack& out = *reading.layout().mutable_software();
+  out.set_data_exchange_overlap(kNothingHidden);
+  if (shards) out.set_overlap_contention(kAllExposed);
+}
+void WriteOverlap(const Setting& setting, Writing& writing) {
+  if (writing.sizes.zero == v1::ZERO_STAGE_NONE) return;
+  const SoftwareConstants constants = ConstantsOfRun(writing.run.request, writing.sizes);
+  const bool shards = writing.sizes.zero == v1::ZERO_STAGE_PARAMETERS;
+  writing.list.Add(setting.name,
+                   shards ? constants.of(StackConstant::kOverlapContention) < kAllExposed
+                          : constants.of(StackConstant::kDataExchangeOverlap) > kNothingHidden);
+}
+
+void ReadScatter(const Setting& setting, Reading& reading) {
+  if (!reading.file.Has(setting.name) || reading.file.IsOn(setting.name)) return;
+  reading.layout().mutable_software()->set_all_reduces_gradients(true);
+}
+void WriteScatter(const Setting& setting, Writing& writing) {
+  const SoftwareConstants constants = ConstantsOfRun(writing.run.request, writing.sizes);
+  if (constants.of(StackConstant::kAllReducesGradients) > 0) writing.list.Add(setting.name, false);
+}
+
 constexpr Setting kExpertSizes[] = {
     Whole("expert_parallel.autoep_size", "layout.parallel.expert_parallel_size").Absent("1"),
     Whole("expert_parallel.expert_tensor_parallel_size",
@@ -240,6 +278,18 @@ constexpr Setting kDeepspeedSettings[] = {
     Other("zero_optimization.cpu_offload_param")
         .For("layout.sharding.offload_parameters")
         .By(ReadOldOffload, [](const Setting&, Writing&) {}),
+    Other("zero_optimization.overlap_comm")
+        .For("layout.software.data_exchange_overlap")
+        .By(ReadOverlap, WriteOverlap),
+    Takes("layout.software.overlap_contention"),
+    Other("zero_optimization.reduce_scatter")
+        .For("layout.software.all_reduces_gradients")
+        .By(ReadScatter, WriteScatter),
+    Takes("layout.kernels.expert_dispatch", "all-to-all"),
+    Takes("layout.framework.captured_graphs", "false"),
+    Lacks("layout.kernels.recompute_activation_function", "it recomputes whole layers"),
+    Lacks("layout.kernels.recompute_norm_outputs", "it recomputes whole layers"),
+    Lacks("layout.kernels.recompute_latent_up_projections", "it recomputes whole layers"),
     Whole("zero_optimization.reduce_bucket_size", "layout.framework.reduce_bucket_elements")
         .From(0),
     Whole("zero_optimization.allgather_bucket_size", "layout.framework.gather_bucket_elements")
@@ -294,75 +344,42 @@ constexpr Setting kDeepspeedSettings[] = {
     Lowers("curriculum_learning."),
     Lowers("data_efficiency."),
     // Weights that ZeRO stage 3 fetches ahead are within stage3_max_live_parameters.
-    Passes("aio."),
-    Passes("autotuning.exps_dir"),
-    Passes("autotuning.results_dir"),
-    Passes("bf16.check_grad_overflow"),
-    Passes("bf16.immediate_grad_update"),
-    Passes("checkpoint."),
-    Passes("comet."),
-    Passes("comms_logger."),
-    Passes("csv_monitor."),
-    Passes("dataloader_drop_last"),
-    Passes("dump_state"),
-    Passes("flops_profiler."),
-    Passes("fp16.auto_cast"),
-    Passes("fp16.consecutive_hysteresis"),
-    Passes("fp16.hysteresis"),
-    Passes("fp16.initial_scale_power"),
-    Passes("fp16.loss_scale"),
-    Passes("fp16.loss_scale_window"),
-    Passes("fp16.min_loss_scale"),
-    Passes("gradient_allreduce_op"),
-    Passes("gradient_clipping"),
-    Passes("gradient_predivide_factor"),
-    Passes("managed_gradient_accumulation"),
-    Passes("memory_breakdown"),
-    Passes("monitor_config."),
-    Passes("optimizer.legacy_fusion"),
-    Passes("optimizer.params."),
-    Passes("prescale_gradients"),
-    Passes("scheduler."),
-    Passes("steps_per_print"),
-    Passes("tensorboard."),
-    Passes("wall_clock_breakdown"),
-    Passes("wandb."),
-    Passes("zero_allow_untested_optimizer"),
-    Passes("zero_force_ds_cpu_optimizer"),
-    Passes("zero_optimization.allgather_partitions"),
-    Passes("zero_optimization.contiguous_gradients"),
-    Passes("zero_optimization.cpu_offload_use_pin_memory"),
-    Passes("zero_optimization.elastic_checkpoint"),
-    Passes("zero_optimization.enable_sanity_checks"),
-    Passes("zero_optimization.grad_hooks"),
-    Passes("zero_optimization.ignore_unused_parameters"),
-    Passes("zero_optimization.legacy_stage1"),
-    Passes("zero_optimization.load_from_fp32_weights"),
-    Passes("zero_optimization.log_trace_cache_warnings"),
-    Passes("zero_optimization.memory_efficient_linear"),
-    Passes("zero_optimization.offload_optimizer.buffer_count"),
-    Passes("zero_optimization.offload_optimizer.buffer_size"),
-    Passes("zero_optimization.offload_optimizer.cpuadam_cores_perc"),
-    Passes("zero_optimization.offload_optimizer.fast_init"),
-    Passes("zero_optimization.offload_optimizer.nvme_path"),
-    Passes("zero_optimization.offload_optimizer.pin_memory"),
-    Passes("zero_optimization.offload_optimizer.pipeline_read"),
-    Passes("zero_optimization.offload_optimizer.pipeline_write"),
-    Passes("zero_optimization.offload_param.buffer_count"),
-    Passes("zero_optimization.offload_param.buffer_size"),
-    Passes("zero_optimization.offload_param.max_in_cpu"),
-    Passes("zero_optimization.offload_param.nvme_path"),
-    Passes("zero_optimization.offload_param.pin_memory"),
-    Passes("zero_optimization.override_module_apply"),
-    Passes("zero_optimization.pipeline_loading_checkpoint"),
-    Passes("zero_optimization.reduce_scatter"),
-    Passes("zero_optimization.round_robin_gradients"),
-    Passes("zero_optimization.stage3_gather_16bit_weights_on_model_save"),
-    Passes("zero_optimization.stage3_gather_fp16_weights_on_model_save"),
-    Passes("zero_optimization.stage3_model_persistence_threshold"),
-    Passes("zero_optimization.stage3_param_persistence_threshold"),
-    Passes("zero_optimization.stage3_prefetch_bucket_size"),
-    Passes("zero_optimization.use_multi_rank_bucket_allreduce"),
+    Passes("aio.|autotuning.exps_dir|autotuning.results_dir|bf16.check_grad_overflow"
+           "|bf16.immediate_grad_update|checkpoint.|comet.|comms_logger.|csv_monitor."
+           "|dataloader_drop_last|dump_state|flops_profiler.|fp16.auto_cast"
+           "|fp16.consecutive_hysteresis|fp16.hysteresis|fp16.initial_scale_power"
+           "|fp16.loss_scale|fp16.loss_scale_window|fp16.min_loss_scale|gradient_allreduce_op"
+           "|gradient_clipping|gradient_predivide_factor|managed_gradient_accumulation"
+           "|memory_breakdown|monitor_config.|optimizer.legacy_fusion|optimizer.params."
+           "|prescale_gradients|scheduler.|steps_per_print|tensorboard.|wall_clock_breakdown"
+           "|wandb.|zero_allow_untested_optimizer|zero_force_ds_cpu_optimizer"
+           "|zero_optimization.allgather_partitions|zero_optimization.contiguous_gradients"
+           "|zero_optimization.cpu_offload_use_pin_memory|zero_optimization.elastic_checkpoint"
+           "|zero_optimization.enable_sanity_checks|zero_optimization.grad_hooks"
+           "|zero_optimization.ignore_unused_parameters|zero_optimization.legacy_stage1"
+           "|zero_optimization.load_from_fp32_weights|zero_optimization.log_trace_cache_warnings"
+           "|zero_optimization.memory_efficient_linear"
+           "|zero_optimization.offload_optimizer.buffer_count"
+           "|zero_optimization.offload_optimizer.buffer_size"
+           "|zero_optimization.offload_optimizer.cpuadam_cores_perc"
+           "|zero_optimization.offload_optimizer.fast_init"
+           "|zero_optimization.offload_optimizer.nvme_path"
+           "|zero_optimization.offload_optimizer.pin_memory"
+           "|zero_optimization.offload_optimizer.pipeline_read"
+           "|zero_optimization.offload_optimizer.pipeline_write"
+           "|zero_optimization.offload_param.buffer_count"
+           "|zero_optimization.offload_param.buffer_size"
+           "|zero_optimization.offload_param.max_in_cpu"
+           "|zero_optimization.offload_param.nvme_path"
+           "|zero_optimization.offload_param.pin_memory|zero_optimization.override_module_apply"
+           "|zero_optimization.pipeline_loading_checkpoint"
+           "|zero_optimization.round_robin_gradients"
+           "|zero_optimization.stage3_gather_16bit_weights_on_model_save"
+           "|zero_optimization.stage3_gather_fp16_weights_on_model_save"
+           "|zero_optimization.stage3_model_persistence_threshold"
+           "|zero_optimization.stage3_param_persistence_threshold"
+           "|zero_optimization.stage3_prefetch_bucket_size"
+           "|zero_optimization.use_multi_rank_bucket_allreduce"),
 };
 
 }  // namespace

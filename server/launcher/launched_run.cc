@@ -1,9 +1,9 @@
 #include "server/launcher/launched_run.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -80,14 +80,9 @@ void FillIn(const LauncherRead& read, v1::PlanRunRequest* request) {
 
 LaunchSizes SizesOf(const v1::PlanRunRequest& request) {
   const v1::RunLayout& layout = request.layout();
-  LaunchSizes out;
-  out.tensor = OrOne(layout.parallel().tensor_parallel_size());
-  out.pipeline = OrOne(layout.parallel().pipeline_parallel_size());
-  out.virtual_stages = OrOne(layout.parallel().virtual_stage_count());
-  out.context = OrOne(layout.context_parallel_size());
-  out.expert = OrOne(layout.parallel().expert_parallel_size());
-  out.data = OrOne(request.cluster().device_count() / out.tensor / out.pipeline / out.context);
-  out.micro_batch = OrOne(layout.micro_batch_size());
+  LaunchSizes out = {words::SizesOf(layout)};
+  out.data = std::max<int64_t>(
+      request.cluster().device_count() / out.tensor / out.pipeline / out.context, 1);
   out.global_batch = layout.global_batch_size();
   const bool given = layout.has_sequence_parallel();
   out.sequence_parallel = out.tensor > 1 && (!given || layout.sequence_parallel());
@@ -99,19 +94,6 @@ std::optional<int64_t> Product(int64_t a, int64_t b) {
   const absl::int128 product = absl::int128(a) * b;
   if (product > std::numeric_limits<int64_t>::max()) return std::nullopt;
   return static_cast<int64_t>(product);
-}
-
-void Merge(const LauncherRead& read, v1::PlanRunRequest* request) {
-  const v1::ModelSpec& model = read.request.model();
-  if (model.has_architecture() || !model.preset().empty() || !model.hugging_face_config().empty()) {
-    v1::ModelSpec changed;
-    if (request->model().has_changes()) *changed.mutable_changes() = request->model().changes();
-    *request->mutable_model() = std::move(changed);
-  }
-  if (read.request.layout().parallel().layers_per_chunk_size() > 0) {
-    request->mutable_layout()->mutable_parallel()->clear_layers_per_chunk();
-  }
-  request->MergeFrom(read.request);
 }
 
 void Complete(const LauncherRead& read, v1::PlanRunRequest* request) {
@@ -146,14 +128,6 @@ void Complete(const LauncherRead& read, v1::PlanRunRequest* request) {
   const auto sequences = Product(read.step_count, layout->global_batch_size());
   const auto tokens = sequences ? Product(*sequences, training->sequence_length()) : sequences;
   training->set_token_count(tokens.value_or(std::numeric_limits<int64_t>::max()));
-}
-
-void OpenVerdict(const LauncherRead& read, const google::protobuf::FieldMask& given,
-                 v1::PlanRunRequest* request) {
-  for (const LoweringSetting& setting : read.lowering) {
-    if (absl::c_linear_search(given.paths(), setting.field)) continue;
-    request->mutable_layout()->add_unmodelled_settings(setting.text);
-  }
 }
 
 int64_t SequenceCount(const v1::TrainingSpec& training) {

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "proto/words/layout_sizes.h"
 #include "sextant/v1/architecture.pb.h"
 #include "sextant/v1/planning_service.pb.h"
 
@@ -49,28 +50,28 @@ struct LauncherRead {
   std::vector<LoweringSetting> lowering = {};  // of those ignored
   std::vector<std::string> wants = {};         // files that it names and that have to be given too
 
+  // What holds where neither this nor another file of the run says otherwise.
+  v1::PlanRunRequest defaults = {};
+
   // These become fields once the number of devices is known; 0 where the file does not say it.
   int64_t sequences_per_rank = 0;  // of a step, on a data parallel rank: the global batch
   int64_t state_copies = 0;        // of sharded state: the size of a shard's group
   int64_t step_count = 0;          // steps of the run: its tokens
+
+  // The type that Hugging Face's Trainer holds weights in, unless its engine widens them.
+  v1::DataType loaded_data_type = v1::DATA_TYPE_UNSPECIFIED;
 };
 
-// Fills in the fields that follow from the devices and the stages in `*request`, and how the
-// launcher pads the vocabulary of any model, unless it has them.
+// Fills in the program's defaults, the fields that follow from the devices and the stages in
+// `*request`, and how the launcher pads the vocabulary of any model, unless it has them.
 void Complete(const LauncherRead& read, v1::PlanRunRequest* request);
 
 // `a` x `b`, both above 0. Absent where it exceeds int64.
 std::optional<int64_t> Product(int64_t a, int64_t b);
 
 // Sizes of a layout, with the API's defaults where the request leaves them out.
-struct LaunchSizes {
-  int64_t tensor = 1;
-  int64_t pipeline = 1;
-  int64_t virtual_stages = 1;
-  int64_t context = 1;
-  int64_t expert = 1;
-  int64_t data = 1;  // ranks that train on different sequences
-  int64_t micro_batch = 1;
+struct LaunchSizes : words::LayoutSizes {
+  int64_t data = 1;          // ranks that train on different sequences
   int64_t global_batch = 0;  // 0: not given
   bool sequence_parallel = false;
   v1::ZeroStage zero = v1::ZERO_STAGE_NONE;

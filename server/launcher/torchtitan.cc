@@ -201,7 +201,7 @@ void ReadRecomputeMode(const Setting& setting, Reading& reading) {
   if (mode == "none" || mode == "full") return reading.Set(setting.field, mode);
   // torchtitan keeps every second matmul, or layer: no policy of the API does.
   if (!file.Has(setting.name)) {
-    reading.out.ignored.push_back(absl::StrCat(setting.name, " (selective)"));
+    reading.out.ignored.push_back(absl::StrCat(setting.name, " = selective"));
   }
   file.Ignore(setting.name);
   reading.out.lowering.push_back({absl::StrCat(setting.name, " = ", mode), setting.field});

@@ -148,8 +148,10 @@ TEST(Finetune, WritesTheFileOfOneMethod) {
 TEST(Finetune, NamesTheLaunchersOfEachMethod) {
   TuningServer server;
   EXPECT_THAT(server.Run({"--method=full"}).out,
-              HasSubstr("files  full: --emit=megatron, torchtitan, deepspeed\n"));
-  EXPECT_THAT(server.Run({"--method=lora"}).out, HasSubstr("files  lora: --emit=deepspeed\n"));
+              HasSubstr("files  full: --emit=megatron, megatron-bridge, torchtitan, "
+                        "torchtitan-python, deepspeed, axolotl\n"));
+  EXPECT_THAT(server.Run({"--method=lora"}).out,
+              HasSubstr("files  lora: --emit=deepspeed, axolotl\n"));
   EXPECT_THAT(server.Run({"--method=lora", "--freeze=norm"}).out,
               HasSubstr("files  lora: no launcher that --emit knows can express it\n"));
 }

@@ -33,14 +33,14 @@ std::string Written(const std::string& name, const std::string& text) {
 
 TEST(LaunchFiles, AreTakenForWhatTheyHold) {
   PlanServer server(FittingPlan());
-  const std::string run = Written("run.conf", "--num-layers 2 --micro-batch-size 2 --lr 1");
+  const std::string run = Written("run.conf", "--num-layers 2 --micro-batch-size 2 --new 1");
   const Ran ran = server.Run({"plan", "toy", run, "--devices=8", "--mbs=4"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_EQ(ran.err, absl::StrCat("took ", run, " for a list of Megatron-LM arguments\n",
-                                  "not understood: --lr\n"));
+                                  "not understood: --new\n"));
   EXPECT_EQ(server.request().layout().micro_batch_size(), 4);  // the flag's
   EXPECT_EQ(server.request().model().preset(), "toy");
-  EXPECT_THAT(server.request().layout().unmodelled_settings(), ElementsAre("--lr"));
+  EXPECT_THAT(server.request().layout().unmodelled_settings(), ElementsAre("--new"));
 }
 
 TEST(LaunchFiles, AddUp) {
@@ -51,7 +51,8 @@ TEST(LaunchFiles, AddUp) {
                              R"({"train_batch_size": 16, "zero_optimization": {"stage": 2}})");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_EQ(ran.err, absl::StrCat("took ", model, " for a model's config.json\n",
-                                  "took standard input for a DeepSpeed configuration\n"));
+                                  "took standard input for a DeepSpeed configuration\n",
+                                  "open in standard input: train_micro_batch_size_per_gpu\n"));
   EXPECT_THAT(server.request().model().hugging_face_config(), StartsWith("{\"model_type\""));
   EXPECT_EQ(server.request().layout().global_batch_size(), 16);
 }

@@ -227,9 +227,9 @@ TEST(FromLauncher, FlagsOverrideWhatItSays) {
   Server server;
   const Ran ran =
       server.Run({"plan", "--accelerator=h100-sxm", "--devices=64", "--tp=4", "--from-megatron",
-                  server::LauncherGolden("dense.megatron") + " --lr 1e-4"});
+                  server::LauncherGolden("dense.megatron") + " --new 1e-4"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_EQ(ran.err, "not understood: --lr\n");
+  EXPECT_EQ(ran.err, "not understood: --new\n");
   const v1::PlanRunRequest& request = server.plans.request;
   EXPECT_EQ(request.layout().parallel().tensor_parallel_size(), 4);
   EXPECT_EQ(request.layout().parallel().virtual_stage_count(), 2);
@@ -286,9 +286,9 @@ TEST(FromLauncher, IsForSearchesAndMemoryToo) {
   EXPECT_EQ(server.plans.request.options().search(), v1::LAYOUT_SEARCH_EXHAUSTIVE);
   EXPECT_EQ(server.plans.request.layout().parallel().tensor_parallel_size(), 8);
   server.plans.response.mutable_plan()->mutable_memory()->add_stages();
-  ran = server.Run({"memory", "toy", "--from-megatron", "--context-parallel-size 4 --lr 1"});
+  ran = server.Run({"memory", "toy", "--from-megatron", "--context-parallel-size 4 --new 1"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_EQ(ran.err, "not understood: --lr\n");
+  EXPECT_EQ(ran.err, "not understood: --new\n");
   EXPECT_EQ(server.plans.request.cluster().device_count(), 4);
 }
 
@@ -297,7 +297,9 @@ TEST(FromLauncher, NamesTheFileThatIsWrong) {
   const std::string file = FileWith("wrong.json", R"({"train_batch_size": 0})");
   const Ran ran = server.Run({"plan", "toy", absl::StrCat("--from-deepspeed=", file)});
   EXPECT_EQ(ran.exit_code, 3);
-  EXPECT_THAT(ran.err, HasSubstr(absl::StrCat(file, ": train_batch_size = 0: write a whole")));
+  EXPECT_THAT(ran.err,
+              HasSubstr(absl::StrCat(
+                  file, " is a DeepSpeed configuration: train_batch_size = 0: write a whole")));
   std::filesystem::remove(file);
 }
 

@@ -98,7 +98,7 @@ def check_hostile(server):
         code, out, err = run(server, "plan", "hostile.txt", *RUN)
         assert code == 3 and not out, (text[:20], code, out)
         assert "hostile.txt" in err and "exception" not in err and len(err) < 2000, err
-    code, _, err = run(server, "plan", "gpt2", *RUN)
+    code, _, err = run(server, "plan", "llama-3.1-8b", *RUN)
     assert code == 0, err
 
 

@@ -252,7 +252,7 @@ TEST(JobScript, SurvivesAnyCut) {
 // 128 x 8 devices; 8 x 8 x 2 of them hold a model: 8 ranks of 36 samples.
 TEST(Mlperf, ReadsLlama405b) {
   const LauncherRead read =
-      ReadText(LauncherGolden("llama_405b.mlperf.sh"), "MLPerf configuration");
+      ReadText(LauncherGolden("llama_405b.mlperf"), "MLPerf configuration");
   const v1::PlanRunRequest request = Completed(read);
   EXPECT_EQ(request.cluster().device_count(), 1024);
   EXPECT_EQ(request.layout().global_batch_size(), 288);
@@ -274,7 +274,7 @@ TEST(Mlperf, ReadsLlama405b) {
 }
 
 TEST(Mlperf, ReadsLoraOnLlama70b) {
-  const LauncherRead read = ReadText(LauncherGolden("lora.mlperf.sh"), "MLPerf configuration");
+  const LauncherRead read = ReadText(LauncherGolden("lora.mlperf"), "MLPerf configuration");
   const v1::PlanRunRequest request = Completed(read);
   EXPECT_EQ(request.cluster().device_count(), 16);     // 2 servers of 8 by default
   EXPECT_EQ(request.layout().global_batch_size(), 8);  // 4 ranks of 2
@@ -304,7 +304,7 @@ TEST(Mlperf, KnowsEveryFieldOfItsTable) {
 }
 
 TEST(Mlperf, SurvivesAnyCut) {
-  for (const char* const file : {"llama_405b.mlperf.sh", "lora.mlperf.sh"}) {
+  for (const char* const file : {"llama_405b.mlperf", "lora.mlperf"}) {
     TryEveryCut(file, std::string("\0(9$\"\n-=", 8),
                 [](const std::string& text) { (void)ReadMlperf(text, true); });
   }

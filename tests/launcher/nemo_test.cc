@@ -20,7 +20,7 @@ constexpr char kBridge[] = "Megatron-Bridge configuration";
 
 LauncherRead ReadAs(const std::string& format, const std::string& file,
                     const std::string& name = "") {
-  const absl::StatusOr<LaunchText> text = ParseLaunchText(name, LauncherGolden("read/" + file));
+  const absl::StatusOr<LaunchText> text = ParseLaunchText(name, LauncherGolden(file));
   EXPECT_TRUE(text.ok()) << text.status();
   if (!text.ok()) return {};
   const FileFormat* const found = FormatOf(*text);
@@ -135,7 +135,7 @@ TEST(TorchtitanPython, ReadsTheFunctionThatIsNamed) {
 
 TEST(TorchtitanPython, AsksWhichOfSeveral) {
   const absl::StatusOr<LaunchText> text =
-      ParseLaunchText("a.py", LauncherGolden("read/torchtitan_registry.py"));
+      ParseLaunchText("a.py", LauncherGolden("torchtitan_registry.py"));
   ASSERT_TRUE(text.ok());
   EXPECT_THAT(std::string(FormatOf(*text)->read(*text, true).status().message()),
               HasSubstr("name one after a colon, e.g. FILE:small; all: small, large"));

@@ -200,8 +200,8 @@ TEST(ConnectMethods, AnswerAsTheirHandlersDo) {
       }
     }
   }
-  // 23 methods and Health's, but for two streams.
-  EXPECT_EQ(unary, 22);
+  // 25 methods and Health's, but for two streams.
+  EXPECT_EQ(unary, 24);
   EXPECT_GE(answered, 8);
 }
 

@@ -181,7 +181,8 @@ TEST(BatchRamp, RefusesPhasesThatDoNotFit) {
   expect({{1000, 0}}, "layout.batch_ramp[0].global_batch_size", "at least 1");
   expect({{int64_t{1} << 40, 64}}, "layout.batch_ramp", "must leave");
   expect(std::vector<BatchPhase>(65, {1, 64}), "layout.batch_ramp", "at most 64");
-  expect({{1000, 999'999'999'998}}, "layout.batch_ramp[0].global_batch_size", "must be");
+  expect({{1000, 999'999'999'998}}, "layout.batch_ramp[0].global_batch_size",
+         "write 2000000000 or less");
   expect({{1000, 999'999'999'999'998}}, "layout.batch_ramp[0].global_batch_size",
          "a step has at most 1000000000000000000 tokens");
   RunSpec run = Ramped({{1000, 64}});

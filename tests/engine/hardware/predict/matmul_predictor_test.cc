@@ -92,7 +92,7 @@ TEST(MatmulPredictor, OfAnH20ScalesByThePeaks) {
   const MatmulShape large = {16384, 16384, 16384};
   const KernelTime time = own->Predict(large);
   const KernelTime published = other->Predict(large);
-  EXPECT_NEAR(time.expected.value() / published.expected.value(), 989.4 / 148, 0.01);
+  EXPECT_NEAR(time.expected.value() / published.expected.value(), 989.4 / 148, 0.03);
   EXPECT_LT(time.low.value(), 0.81 * time.expected.value());
 }
 

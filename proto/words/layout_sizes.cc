@@ -1,8 +1,8 @@
-#include "proto/text/layout_sizes.h"
+#include "proto/words/layout_sizes.h"
 
 #include <algorithm>
 
-namespace sextant::text {
+namespace sextant::words {
 
 LayoutSizes SizesOf(const v1::RunLayout& layout) {
   const v1::ParallelLayout& parallel = layout.parallel();
@@ -16,4 +16,4 @@ LayoutSizes SizesOf(const v1::RunLayout& layout) {
           .micro_batch = or_one(layout.micro_batch_size())};
 }
 
-}  // namespace sextant::text
+}  // namespace sextant::words

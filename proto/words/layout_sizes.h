@@ -1,12 +1,12 @@
 // The sizes of a layout, with the API's defaults where a request leaves them out.
-#ifndef SEXTANT_PROTO_TEXT_LAYOUT_SIZES_H_
-#define SEXTANT_PROTO_TEXT_LAYOUT_SIZES_H_
+#ifndef SEXTANT_PROTO_WORDS_LAYOUT_SIZES_H_
+#define SEXTANT_PROTO_WORDS_LAYOUT_SIZES_H_
 
 #include <cstdint>
 
 #include "sextant/v1/layout.pb.h"
 
-namespace sextant::text {
+namespace sextant::words {
 
 struct LayoutSizes {
   int64_t tensor = 1;
@@ -21,6 +21,6 @@ struct LayoutSizes {
 // A size below 1, which the server refuses, is as one that is left out.
 LayoutSizes SizesOf(const v1::RunLayout& layout);
 
-}  // namespace sextant::text
+}  // namespace sextant::words
 
-#endif  // SEXTANT_PROTO_TEXT_LAYOUT_SIZES_H_
+#endif  // SEXTANT_PROTO_WORDS_LAYOUT_SIZES_H_

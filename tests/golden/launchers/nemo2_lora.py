@@ -21,7 +21,9 @@ def recipe():
             ),
             plugins=bf16_mixed(),
         ),
-        data=run.Config(SquadDataModule, seq_length=2048, global_batch_size=128, micro_batch_size=1),
+        data=run.Config(
+            SquadDataModule, seq_length=2048, global_batch_size=128, micro_batch_size=1
+        ),
         peft=run.Config(llm.peft.LoRA, dim=16, target_modules=["linear_qkv"]),
     )
     return recipe
