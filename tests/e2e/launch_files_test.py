@@ -99,7 +99,7 @@ def check_hostile(server):
         assert code == 3 and not out, (text[:20], code, out)
         assert "hostile.txt" in err and "exception" not in err and len(err) < 2000, err
     code, _, err = run(server, "plan", "llama-3.1-8b", *RUN)
-    assert code == 0, err
+    assert code in (0, 8), err  # it answers still
 
 
 def main():

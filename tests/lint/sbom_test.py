@@ -91,12 +91,12 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check_image(folder)
     check_linked()
-    check_program("sextant", {"libgrpc++-dev", "libtomlplusplus-dev", "libcli11-dev"},
-                  {"prometheus-cpp-dev", "libprometheus-cpp-core1.0"})
+    check_program("sextant", {"libgrpc++-dev", "libcli11-dev"},
+                  {"prometheus-cpp-dev", "libprometheus-cpp-core1.0", "libyaml-cpp-dev"})
     page = os.path.join(os.path.dirname(os.environ["SEXTANT_BIN"]), "server/page/packages")
     of_page = {"d3-scale"} if os.path.exists(page) else set()
-    check_program("sextantd", {"libgrpc++-dev", "libprometheus-cpp-core1.0", "libssl3"} | of_page,
-                  {"libtomlplusplus-dev"})
+    check_program("sextantd", {"libgrpc++-dev", "libprometheus-cpp-core1.0", "libssl3",
+                               "libtomlplusplus-dev", "libyaml-cpp-dev"} | of_page, set())
     check_program("sextant-probe", {"libprotobuf-dev", "libabsl-dev"},
                   {"libgrpc++-dev", "libssl-dev", "libssl3"})
     return 0
