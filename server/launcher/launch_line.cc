@@ -86,7 +86,7 @@ class LineReader {
 
   void ReadWord() {
     const std::string name = BaseName(word());
-    if (name == "srun") return ReadSrun();
+    if (name == "srun" && out_.launcher.empty()) return ReadSrun();
     if (name == "mpirun" || name == "mpiexec") return ReadOptions("mpirun");
     if (name == "torchrun") return ReadProgram("torchrun");
     if (name == "deepspeed") return ReadProgram("deepspeed");
@@ -129,7 +129,7 @@ class LineReader {
            words_[at].text.back() != 'c') {
       ++at;
     }
-    if (at + 1 >= words_.size() || words_[at].text.front() != '-') return;
+    if (at + 1 >= words_.size() || !absl::StartsWith(words_[at].text, "-")) return;
     inner_ = words_[at + 1].text;
     at_ = words_.size() - 1;
   }

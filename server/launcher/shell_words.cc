@@ -16,6 +16,7 @@ namespace {
 // A variable may double itself, so that a short script could ask for any memory. Scripts of the
 // wild put in a few kilobytes.
 constexpr size_t kMaxExpandedBytes = size_t{4} << 20;
+constexpr size_t kFieldBytes = sizeof(std::string);  // what a word takes besides its text
 constexpr int kMaxShellDepth = 16;
 constexpr char kEndsWord[] = " \t\r\n;&|<>()";
 
@@ -152,6 +153,7 @@ void ShellWords::PutSplit(const std::string& value, bool quoted, Fields& out) {
     i = value.find_first_not_of(" \t\r\n", end);
     if (end == value.size()) return;
     if (out.begun) {
+      put_ += kFieldBytes;
       out.done.push_back(std::move(out.last));
       out.last.clear();
       out.begun = false;
