@@ -173,6 +173,10 @@ int RunMemory(const MemoryFlags& flags, const CommandLine& line, const Streams& 
 
 void AddMemoryFlags(CLI::App* command, CommandLine* line) {
   const auto flags = std::make_shared<MemoryFlags>();
+  flags->plan.usual_devices = [](const v1::RunLayout& layout) {
+    std::string sentence;
+    return DevicesOf(layout, &sentence);
+  };
   AddRunSources(&flags->plan, line, command);
   AddRunFlags(&flags->plan, command);
   command->add_flag("-v,--verbose", flags->plan.verbose, "all stages, changes and assumptions");

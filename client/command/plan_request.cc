@@ -68,6 +68,14 @@ grpc::Status ImportFiles(const PlanRequestFlags& flags, const ServerAddress& ser
         answer.request().cluster().device_count());
     if (status.ok()) status = CallImportRun(server, question, &answer);
   }
+  const bool counts = flags.usual_devices != nullptr && answer.request().has_layout() &&
+                      answer.request().cluster().device_count() == 0;
+  if (status.ok() && counts) {
+    v1::ClusterSpec& cluster = *question.mutable_request()->mutable_cluster();
+    cluster.set_device_count(flags.usual_devices(answer.request().layout()));
+    status = CallImportRun(server, question, &answer);
+    answer.mutable_request()->mutable_cluster()->clear_device_count();
+  }
   if (!status.ok()) return status;
   *request = std::move(*answer.mutable_request());
   OverrideDefaults(flags, request);

@@ -21,6 +21,9 @@ struct PlanRequestFlags : GivenFields {
   v1::PlanRunRequest request;      // the values of flags
   int64_t data_parallel_size = 0;  // 0: not given
   bool verbose = false;            // all sections, and what files say that changes nothing
+  // The devices where neither flags nor files say how many: the command fills them in afterwards.
+  // What follows from them is counted with these. Null: nothing is.
+  int64_t (*usual_devices)(const v1::RunLayout& layout) = nullptr;
 };
 
 // The words of flags for errors about `request`, which has to outlive them.

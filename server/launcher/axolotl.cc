@@ -53,7 +53,11 @@ void ReadAxolotlAdapter(const Setting& setting, Reading& reading) {
   // bnb_4bit_use_double_quant is on unless bnb_config_kwargs says otherwise.
   constexpr char kDouble[] = "bnb_config_kwargs.bnb_4bit_use_double_quant";
   const bool twice = !file.Has(kDouble) || file.IsOn(kDouble);
-  if (four || eight) SetQuantizedBase(four ? 4 : 8, twice, reading);
+  if (!four && !eight) return;
+  SetQuantizedBase(four ? 4 : 8, twice, reading);
+  if (file.IsOn("quantize_moe_experts")) return;
+  CheckQuantizedExperts(file.Text("base_model").value_or(""),
+                        four ? "load_in_4bit" : "load_in_8bit", reading);
 }
 
 // Offloading replaces recomputation, but for full runs, which recompute too.
@@ -232,7 +236,7 @@ constexpr Setting kAxolotlSettings[] = {
     // Adapters and types.
     Other("adapter").For("model.changes.adapters.rank").By(ReadAxolotlAdapter, WriteAxolotlAdapter),
     Parts("lora_r|lora_target_modules|lora_target_linear|load_in_4bit|load_in_8bit|"
-          "bnb_config_kwargs.bnb_4bit_use_double_quant"),
+          "bnb_config_kwargs.bnb_4bit_use_double_quant|quantize_moe_experts"),
     Takes("model.changes.adapters.targets"),
     Takes("model.changes.base_frozen"),
     Takes("layout.storage.frozen_data_type", "fp4|int8"),
@@ -324,7 +328,7 @@ constexpr Setting kAxolotlSettings[] = {
            "torch_empty_cache_steps|tf32|gradient_checkpointing_kwargs.|torch_compile_|"
            "flex_attn_compile_kwargs.|flash_optimum|gemma4_hybrid_attn_impl|"
            "large_head_attention|flash_attn_d512|sdpa_varlen|fused_attn_kernel|"
-           "quantize_moe_experts|scaling_softmax_factor|scaling_softmax_bias|"
+           "scaling_softmax_factor|scaling_softmax_bias|"
            "chunked_cross_entropy_num_chunks|eaft_|tiled_mlp_|llama4_linearized_experts|"
            "heads_k_stride|ring_attn_func|fsdp_version|fsdp_final_state_dict_type|"
            "fp32_norm_classes|fsdp_config.fsdp_version|fsdp_config.sync_module_states|"

@@ -109,13 +109,15 @@ void WriteGroup(const Setting& setting, Writing& writing) {
   writing.list.Add(setting.name, sharding.shard_group_size());
 }
 
-// Weights that ZeRO stage 3 keeps whole: no field has another number than DeepSpeed's default.
+// Weights that ZeRO stage 3 keeps whole, and those that a step updates at a time: no field has
+// another number than DeepSpeed's default.
+// Source: deepspeed/runtime/zero/config.py of DeepSpeed 0.17.
 void ReadLiveWeights(const Setting& setting, Reading& reading) {
   constexpr int64_t kUsual = 1'000'000'000;
   const auto elements = reading.file.Count(setting.name, 0);
-  if (!elements.has_value()) return;
+  if (!elements.has_value() || *elements == kUsual) return;
   reading.file.Ignore(setting.name);
-  if (*elements >= kUsual) return;
+  if (*elements > kUsual) return;
   reading.out.lowering.push_back({absl::StrCat(setting.name, " = ", *elements)});
 }
 
@@ -300,6 +302,7 @@ constexpr Setting kDeepspeedSettings[] = {
     Takes("layout.sharding.prefetched_unit_count", "1"),
     Other("zero_optimization.stage3_max_live_parameters").Read(ReadLiveWeights),
     Other("zero_optimization.stage3_max_reuse_distance").Read(ReadLiveWeights),
+    Other("zero_optimization.sub_group_size").Read(ReadLiveWeights),
     Whole("tensor_parallel.autotp_size", "layout.parallel.tensor_parallel_size")
         .AboveOne()
         .By(ReadTensorSize, WriteTensorSize),

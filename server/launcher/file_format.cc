@@ -81,7 +81,7 @@ bool HasSettings(const LaunchText& text) {
 bool IsCommand(const LaunchText& text) {
   if (text.language != Language::kShell) return false;
   const auto words = WordsOfCommand(text.text);
-  if (!words.has_value()) return false;
+  if (!words.has_value() || absl::StrContains(text.text, "$(")) return false;
   const std::optional<LaunchCommand> command = CommandOf(*words);
   if (!command.has_value()) return false;
   std::vector<std::string> positional;

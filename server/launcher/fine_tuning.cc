@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "engine/model/presets/presets.h"
 
 namespace sextant::server {
 namespace {
@@ -99,6 +101,17 @@ void SetQuantizedBase(int64_t bits, bool double_quantization, Reading& reading) 
   if (bits != 4) return;
   out.set_frozen_block_size(64);
   out.set_double_quantization(double_quantization);
+}
+
+void CheckQuantizedExperts(const std::string& model, const std::string& setting, Reading& reading) {
+  const auto preset = FindModelPreset(model);
+  if (!preset.ok()) return;
+  const bool mixture =
+      absl::c_any_of((*preset)->architecture.layer_kinds,
+                     [](const LayerSpec& layer) { return layer.experts.has_value(); });
+  if (!mixture) return;
+  reading.out.ignored.push_back(
+      absl::StrCat(setting, " of experts (transformers 5 leaves them as they are)"));
 }
 
 std::vector<std::string> TextsAt(const std::string& path, Reading& reading) {

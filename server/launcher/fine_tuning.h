@@ -26,6 +26,13 @@ std::vector<std::string> ModulesOf(const v1::ModelChanges::Adapters& adapters);
 // Source: bitsandbytes 0.50.1, bitsandbytes/nn/modules.py.
 void SetQuantizedBase(int64_t bits, bool double_quantization, Reading& reading);
 
+// Experts of `model`, where its name is known, are none of the layers that bitsandbytes quantises:
+// transformers 5 holds them as parameters of one module (MixtralExperts of
+// src/transformers/models/mixtral/modeling_mixtral.py), and replaces linear layers alone
+// (src/transformers/integrations/bitsandbytes.py). No field stands for both, so that `setting` is
+// ignored.
+void CheckQuantizedExperts(const std::string& model, const std::string& setting, Reading& reading);
+
 // The texts of a setting that is a list, or a text with commas or blanks.
 std::vector<std::string> TextsAt(const std::string& path, Reading& reading);
 

@@ -241,6 +241,13 @@ LaunchLine FindLaunchLine(const std::vector<ShellCommand>& commands,
   LaunchLine out;
   int scripts = 0;
   Consider(commands, variables, false, &scripts, &out);
+  // Before the command or earlier, they say how many devices it starts on.
+  for (const char* const name : {"NNODES", "NPROC_PER_NODE", "CUDA_VISIBLE_DEVICES"}) {
+    const auto found = variables.find(name);
+    if (found == variables.end() || out.words.empty()) continue;
+    if (found->second.find_first_not_of("0123456789,") != std::string::npos) continue;
+    out.words.insert(out.words.begin(), {.text = absl::StrCat(name, "=", found->second)});
+  }
   return out;
 }
 

@@ -1,6 +1,8 @@
 // Runs that a command line starts.
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -16,7 +18,7 @@
 namespace sextant::server {
 namespace {
 
-using ReadJson = nlohmann::json;
+using CommandJson = nlohmann::json;
 
 // Where accelerate's options are in its configuration.
 struct OptionPlace {
@@ -37,13 +39,13 @@ constexpr OptionPlace kOptionPlaces[] = {
 };
 
 // The options of a command as the configuration that they stand for.
-ReadJson AccelerateOptions(const ReadJson& options) {
+CommandJson AccelerateOptions(const CommandJson& options) {
   constexpr std::pair<const char*, const char*> kLauncherTypes[] = {
       {"multi_gpu", "MULTI_GPU"},
       {"use_fsdp", "FSDP"},
       {"use_deepspeed", "DEEPSPEED"},
       {"use_megatron_lm", "MEGATRON_LM"}};
-  ReadJson out = ReadJson::object();
+  CommandJson out = CommandJson::object();
   for (const auto& [name, type] : kLauncherTypes) {
     if (options.contains(name)) out["distributed_type"] = type;
   }
@@ -71,6 +73,7 @@ absl::StatusOr<LauncherRead> ReadLauncher(LaunchCommand command) {
     if (command.options[name].is_string()) out.wants.push_back(command.options[name]);
     command.options.erase(name);
   }
+  for (const char* const name : {"m", "module"}) command.options.erase(name);  // of the script
   const bool accelerate = command.launcher == "accelerate" || command.launcher == "trl";
   if (accelerate) {
     absl::StatusOr<LauncherRead> read = ReadAccelerate(AccelerateOptions(command.options));
@@ -88,7 +91,7 @@ absl::StatusOr<LauncherRead> ReadLauncher(LaunchCommand command) {
 }
 
 // Moves trl's options of accelerate out of its arguments.
-void SplitTrl(ReadJson* arguments, LaunchCommand* command) {
+void SplitTrl(CommandJson* arguments, LaunchCommand* command) {
   constexpr const char* kNames[] = {"accelerate_config", "config_file", "num_processes",
                                     "num_machines", "mixed_precision"};
   if (command->launcher != "trl") return;
@@ -116,7 +119,8 @@ std::string QuotedArguments(const std::vector<std::string>& arguments) {
 }
 
 // Files that scripts of TRL and transformers take in place of arguments, or before them.
-void TakeFiles(const std::vector<std::string>& positional, ReadJson* arguments, LauncherRead* out) {
+void TakeFiles(const std::vector<std::string>& positional, CommandJson* arguments,
+               LauncherRead* out) {
   for (const std::string& word : positional) {
     const bool file = absl::EndsWith(word, ".yaml") || absl::EndsWith(word, ".yml") ||
                       absl::EndsWith(word, ".json");
@@ -128,11 +132,11 @@ void TakeFiles(const std::vector<std::string>& positional, ReadJson* arguments, 
 }
 
 // Programs that tune models.
-bool IsTuner(const LaunchCommand& command, const ReadJson& arguments) {
+bool IsTuner(const LaunchCommand& command, const CommandJson& arguments) {
   return command.launcher == "llamafactory-cli" || command.launcher == "swift" ||
          command.launcher == "megatron" || IsLlamaFactory(arguments) || IsSwift(arguments);
 }
-absl::StatusOr<LauncherRead> ReadTuner(const LaunchCommand& command, ReadJson arguments,
+absl::StatusOr<LauncherRead> ReadTuner(const LaunchCommand& command, CommandJson arguments,
                                        bool with_model) {
   if (!arguments.contains("model") && !arguments.contains("model_name_or_path")) {
     // A file has the rest, whose defaults these must not replace.
@@ -146,19 +150,40 @@ absl::StatusOr<LauncherRead> ReadTuner(const LaunchCommand& command, ReadJson ar
                : ReadLlamaFactory(std::move(arguments), with_model);
 }
 
-// Variables before a command that say how many devices torchrun starts, as ms-swift names them.
-void TakeVariables(absl::Span<const std::string> words, ReadJson* arguments) {
+// Variables before a command, by their names.
+std::map<std::string, std::string> VariablesOf(absl::Span<const std::string> words) {
+  std::map<std::string, std::string> out;
   for (const std::string& word : words) {
     const size_t equals = word.find('=');
     if (equals == std::string::npos || !absl::ascii_isupper(word.front())) break;
-    const std::string name = word.substr(0, equals);
-    if (name != "NPROC_PER_NODE" && name != "NNODES") continue;
-    (*arguments)["ENV"][name] = word.substr(equals + 1);
+    out[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  return out;
+}
+
+// Those that say how many devices torchrun starts, as ms-swift names them.
+void TakeVariables(const std::map<std::string, std::string>& variables, CommandJson* arguments) {
+  for (const char* const name : {"NPROC_PER_NODE", "NNODES"}) {
+    const auto found = variables.find(name);
+    if (found != variables.end()) (*arguments)["ENV"][name] = found->second;
   }
 }
 
+// The devices of a command that says no number of processes, by the GPUs that it sees: all of them
+// under llamafactory-cli (launch() of its launcher.py starts torchrun on them), the one where it is
+// one alone; 0: not known. Several may also share a model in one process.
+int64_t VisibleDevices(const std::map<std::string, std::string>& variables,
+                       const std::string& launcher) {
+  const auto found = variables.find("CUDA_VISIBLE_DEVICES");
+  if (found == variables.end() || found->second.empty()) return 0;
+  const std::string& list = found->second;
+  if (list.find_first_not_of("0123456789,") != std::string::npos) return 0;
+  const int64_t count = absl::c_count(list, ',') + 1;
+  return count == 1 || launcher == "llamafactory-cli" ? count : 0;
+}
+
 // "learning_rate=1e-5" after a file, which LLaMA-Factory takes in its place.
-void TakeOverrides(std::vector<std::string>* positional, ReadJson* arguments) {
+void TakeOverrides(std::vector<std::string>* positional, CommandJson* arguments) {
   const auto first =
       std::stable_partition(positional->begin(), positional->end(),
                             [](const std::string& word) { return !absl::StrContains(word, '='); });
@@ -169,7 +194,7 @@ void TakeOverrides(std::vector<std::string>* positional, ReadJson* arguments) {
   positional->erase(first, positional->end());
 }
 
-absl::StatusOr<LauncherRead> ReadArguments(const LaunchCommand& command, ReadJson arguments,
+absl::StatusOr<LauncherRead> ReadArguments(const LaunchCommand& command, CommandJson arguments,
                                            bool with_model) {
   // A script named after its trainer: TRL's, those of alignment-handbook, or trl's own command.
   std::string script = command.script.substr(command.script.rfind('/') + 1);
@@ -200,11 +225,13 @@ absl::StatusOr<LauncherRead> ReadCommand(absl::Span<const std::string> words, bo
   }
   LauncherRead out;
   std::vector<std::string> positional;
-  ReadJson arguments = ArgumentsOf(command->arguments, &positional);
+  CommandJson arguments = ArgumentsOf(command->arguments, &positional);
   SplitTrl(&arguments, &*command);
   absl::StatusOr<LauncherRead> run;
   const bool swift = command->launcher == "swift" || command->launcher == "megatron";
-  if (swift) TakeVariables(words, &arguments);
+  const std::map<std::string, std::string> variables = VariablesOf(words);
+  if (swift) TakeVariables(variables, &arguments);
+  const int64_t visible = VisibleDevices(variables, command->launcher);
   if (command->launcher == "llamafactory-cli") TakeOverrides(&positional, &arguments);
   if (command->launcher != "axolotl" && IsMegatron(command->arguments)) {
     run = ReadMegatron(QuotedArguments(command->arguments), with_model);
@@ -221,6 +248,7 @@ absl::StatusOr<LauncherRead> ReadCommand(absl::Span<const std::string> words, bo
   }
   const absl::StatusOr<LauncherRead> launcher = ReadLauncher(*std::move(command));
   if (!launcher.ok()) return launcher.status();
+  if (visible > 0) out.request.mutable_cluster()->set_device_count(visible);
   Join(*launcher, "", &out);  // the script's own words go first
   Join(*run, "", &out);
   return out;

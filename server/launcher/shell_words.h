@@ -65,6 +65,7 @@ class ShellWords {
   void ReadBraces(bool quoted, Fields& out);
   void ReadOperator(const std::string& name, bool quoted, Fields& out);
   void ReadSum(Fields& out);
+  void ReadCommand(Fields& out);
   // Past the ")" or "`" that ends a command whose output is taken.
   void SkipCommand(char open, char close);
 

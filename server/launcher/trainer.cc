@@ -102,6 +102,11 @@ void ReadTrainerBits(const Setting& setting, Reading& reading) {
   if (!reading.file.IsOn(setting.name)) return;
   reading.Set("layout.storage.frozen_data_type",
               absl::StrContains(setting.name, "8bit") ? "int8" : "fp4");
+  for (const char* const name : {"model_name_or_path", "model"}) {
+    if (reading.file.HoldsText(name)) {
+      CheckQuantizedExperts(reading.file.Text(name).value_or(""), setting.name, reading);
+    }
+  }
 }
 
 // "full" of files that name a method.
@@ -204,6 +209,7 @@ constexpr Setting kTrainerSettings[] = {
     Passes("ignore_data_skip"),
     Passes("include_"),
     Passes("label_names"),
+    Passes("lazy_preprocess"),
     Passes("learning_rate"),
     Passes("length_column_name"),
     Passes("load_best_model_at_end"),

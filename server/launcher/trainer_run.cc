@@ -6,6 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/launcher/fine_tuning.h"
 #include "server/launcher/hugging_face.h"
 #include "server/launcher/setting_file.h"
 
@@ -219,6 +220,16 @@ void FinishTrainer(bool trl, bool engine_inline, Reading& reading) {
   FinishLength(run);
 }
 
+// Liger's kernels, whose loss makes no whole logits; what else they save is open. The chunk's size
+// follows from the length.
+void ChunkLoss(LauncherRead& read) {
+  v1::PlanRunRequest all = read.defaults;
+  all.MergeFrom(read.request);
+  if (all.training().sequence_length() == 0 || all.layout().micro_batch_size() == 0) return;
+  SetChunkedLoss(&all);
+  *read.request.mutable_layout()->mutable_kernels() = all.layout().kernels();
+}
+
 }  // namespace
 
 bool IsTrainer(const RunJson& document) {
@@ -267,6 +278,7 @@ absl::StatusOr<LauncherRead> ReadTrainer(RunJson document, bool with_model, bool
       out->passed.push_back(joined);  // these arguments fill it in
     }
   }
+  if (document.contains("use_liger_kernel") || document.contains("use_liger")) ChunkLoss(*out);
   absl::c_copy(off, std::back_inserter(out->passed));
   return out;
 }
