@@ -228,17 +228,14 @@ void CloseOpen(const v1::PlanRunRequest& request, std::vector<UnionFile>& files)
 // those whose field the caller gives.
 std::vector<std::string> OpenedBy(const LauncherRead& read, const v1::PlanRunRequest& caller) {
   std::vector<std::string> out;
-  std::vector<absl::string_view> said;
+  std::set<absl::string_view> said;  // by their names
   for (const LoweringSetting& setting : read.lowering) {
-    said.push_back(setting.text);
+    said.insert(absl::string_view(setting.text).substr(0, setting.text.find(" = ")));
     const bool given = !setting.field.empty() && ValueOf(caller, setting.field).has_value();
     if (!given) out.push_back(setting.text);
   }
   for (const std::string& name : read.ignored) {
-    const bool known = absl::c_any_of(said, [&](absl::string_view text) {
-      return text == name || absl::StartsWith(text, absl::StrCat(name, " "));
-    });
-    if (!known) out.push_back(name);
+    if (said.count(absl::string_view(name).substr(0, name.find(" = "))) == 0) out.push_back(name);
   }
   return out;
 }
