@@ -292,6 +292,19 @@ TEST(FromLauncher, IsForSearchesAndMemoryToo) {
   EXPECT_EQ(server.plans.request.cluster().device_count(), 4);
 }
 
+// The batch of all devices is counted with those that memory fills in.
+TEST(FromLauncher, MemoryCountsTheBatchOfTheDevicesThatItFillsIn) {
+  Server server;
+  server.plans.response.mutable_plan()->mutable_memory()->add_stages();
+  const Ran ran = server.Run({"memory", "toy", "--from-deepspeed=-"},
+                             R"({"train_micro_batch_size_per_gpu": 2,
+                                 "gradient_accumulation_steps": 8})");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(server.plans.request.cluster().device_count(), 1);
+  EXPECT_EQ(server.plans.request.layout().global_batch_size(), 16);
+  EXPECT_THAT(ran.out, HasSubstr("--devices=1"));
+}
+
 TEST(FromLauncher, NamesTheFileThatIsWrong) {
   Server server;
   const std::string file = FileWith("wrong.json", R"({"train_batch_size": 0})");

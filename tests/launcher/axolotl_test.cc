@@ -70,6 +70,23 @@ TEST(Axolotl, RefusesWhatItCannotExpress) {
   });
 }
 
+// Its quantiser takes linear layers alone unless it is asked for experts.
+TEST(Axolotl, SaysThatExpertsAreNotQuantised) {
+  const auto ignored = [](const std::string& model, const std::string& more) {
+    const absl::StatusOr<LauncherRead> read = ReadAxolotlText(
+        "base_model: " + model + "\nsequence_len: 512\nadapter: qlora\nlora_r: 8\n" + more);
+    EXPECT_TRUE(read.ok()) << read.status();
+    return read.ok() ? read->ignored : std::vector<std::string>();
+  };
+  const std::string four = "load_in_4bit: true\n";
+  const std::string mixtral = "mistralai/Mixtral-8x7B-v0.1";
+  EXPECT_THAT(ignored(mixtral, four),
+              ElementsAre("load_in_4bit of experts (transformers 5 leaves them as they are)"));
+  EXPECT_THAT(ignored(mixtral, four + "quantize_moe_experts: true\n"), ElementsAre());
+  EXPECT_THAT(ignored(mixtral, ""), ElementsAre());
+  EXPECT_THAT(ignored("meta-llama/Llama-3.1-8B", four), ElementsAre());
+}
+
 TEST(Axolotl, RefusesWrongSettings) {
   ExpectUnread("axolotl unread",
                [](const std::string& text) { return ReadAxolotlText(text).status(); });

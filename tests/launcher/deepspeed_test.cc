@@ -124,10 +124,12 @@ TEST(ReadDeepspeed, SaysWhatMayLowerMemory) {
   const LauncherRead read = Read(R"({
     "activation_checkpointing": {"cpu_checkpointing": true}, "gradient_clipping": 1.0,
     "zero_optimization": {"stage": 3, "stage3_max_live_parameters": 1e8,
-                          "stage3_max_reuse_distance": 1e9}})");
+                          "stage3_max_reuse_distance": 1e9, "sub_group_size": 1e9}})");
   EXPECT_THAT(LoweringOf(read),
               UnorderedElementsAre("activation_checkpointing.cpu_checkpointing",
                                    "zero_optimization.stage3_max_live_parameters = 100000000"));
+  EXPECT_THAT(read.ignored, UnorderedElementsAre("activation_checkpointing.cpu_checkpointing",
+                                                 "zero_optimization.stage3_max_live_parameters"));
 }
 
 // Its pipelines in bf16 divide the optimizer's state at stage 0, as BLOOM's script says.

@@ -153,12 +153,27 @@ TEST(HuggingFace, HasRowsForOptionsAlone) {
     }
   };
   expect_known(AccelerateSettings(), "accelerate_options.txt", {});
-  expect_known(
-      TrainerSettings(), "trainer_options.txt",
-      {"model", "method", "sequence_length", "bnb_4bit_compute_dtype", "cache_dir", "chat_template",
-       "datasets", "max_eval_samples", "max_train_samples", "preprocessing_num_workers",
-       "streaming", "token", "tokenizer_name", "tokenizer_name_or_path", "train_file",
-       "use_fast_tokenizer", "validation_file", "validation_split_percentage", "wandb_"});
+  expect_known(TrainerSettings(), "trainer_options.txt",
+               {"model",
+                "method",
+                "sequence_length",
+                "bnb_4bit_compute_dtype",
+                "cache_dir",
+                "chat_template",
+                "datasets",
+                "lazy_preprocess",
+                "max_eval_samples",
+                "max_train_samples",
+                "preprocessing_num_workers",
+                "streaming",
+                "token",
+                "tokenizer_name",
+                "tokenizer_name_or_path",
+                "train_file",
+                "use_fast_tokenizer",
+                "validation_file",
+                "validation_split_percentage",
+                "wandb_"});
 }
 
 std::vector<std::string> Words(const std::string& text) { return *WordsOfCommand(text); }

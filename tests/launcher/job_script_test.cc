@@ -181,6 +181,18 @@ TEST(JobScript, CountsDevicesByEveryLauncher) {
               ElementsAre("a.yaml"));
 }
 
+// Variables say it where the program starts its own processes.
+TEST(JobScript, CountsDevicesByVariables) {
+  const std::string swift = "swift sft --model a/b --train_type full --torch_dtype bfloat16\n";
+  EXPECT_EQ(DevicesOfScript("#!/bin/bash\nNPROC_PER_NODE=4 CUDA_VISIBLE_DEVICES=0,1,2,3 " + swift),
+            4);
+  EXPECT_EQ(DevicesOfScript("export NNODES=2\nN=8\nNPROC_PER_NODE=$N \\\n" + swift), 16);
+  EXPECT_EQ(DevicesOfScript("CUDA_VISIBLE_DEVICES=3 \\\n" + swift), 1);
+  EXPECT_EQ(DevicesOfScript("CUDA_VISIBLE_DEVICES=0,1 \\\n" + swift), 0);  // may share a model
+  const std::string factory = "llamafactory-cli train run.yaml\n";
+  EXPECT_EQ(DevicesOfScript("export CUDA_VISIBLE_DEVICES=0,1\n" + factory), 2);
+}
+
 TEST(JobScript, TakesTheLineThatTrains) {
   EXPECT_EQ(ReadScript("python tokenize.py --micro-batch-size 9\n"
                        "torchrun --nproc_per_node 2 pretrain_gpt.py --micro-batch-size 3\n"

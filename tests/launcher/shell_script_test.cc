@@ -51,6 +51,8 @@ TEST(ShellScript, PutsLiteralVariablesIn) {
   EXPECT_EQ(LastCommand("X=; run ${X:-8} ${X-9} a"), "run|8|a");
   EXPECT_EQ(LastCommand("A=3; run ${X:-${Y:-$A}}"), "run|3");
   EXPECT_EQ(LastCommand("A=3; B=4; run $((A*B)) $(( ($A + 1) * -2 ))"), "run|12|-8");
+  EXPECT_EQ(LastCommand("N=8; run $(expr 64 / $N) $(expr 2 \\* ${N}) $(expr a : b)"),
+            "run|8|16|$(...)?");
   EXPECT_EQ(LastCommand("X='a  b'; run $X \"$X\""), "run|a|b|a  b");
   EXPECT_THAT(Script("A=1; B=$A$A; C=$D").variables,
               UnorderedElementsAre(Pair("A", "1"), Pair("B", "11")));
