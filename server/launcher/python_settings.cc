@@ -19,8 +19,10 @@ bool IsMark(const PythonWord& word, const char* mark) {
   return word.kind == PythonWord::Kind::kMark && word.text == mark;
 }
 
+// `if __name__ == "__main__":` holds for a file that is started.
 bool StartsBlock(const PythonLine& line) {
   const std::string& word = line.words.front().text;
+  if (word == "if" && line.words.size() > 1 && line.words[1].text == "__name__") return false;
   return absl::c_linear_search(
              std::initializer_list<const char*>{"if", "elif", "else", "for", "while", "try",
                                                 "except", "match", "case"},

@@ -102,6 +102,13 @@ TEST(PythonSettings, PassesOverClassesAndImports) {
             Json::parse(R"json({"()": "C", "y": 1})json"));
 }
 
+// What a file does when it is started, and nothing of other branches.
+TEST(PythonSettings, TakesTheMainBlock) {
+  EXPECT_EQ(OnlyPython("if __name__ == \"__main__\":\n    c = recipe()\n    c.train.x = 2\n"
+                       "    if y:\n        c.train.z = 3\n"),
+            Json::parse(R"json({"()": "recipe", "train": {"x": 2, "z": "auto"}})json"));
+}
+
 TEST(PythonSettings, SaysWhereItIsWrong) {
   EXPECT_THAT(WhyNoPython("a = 1\nb = 'x\n"), HasSubstr("line 2: a text has no end"));
   EXPECT_THAT(WhyNoPython("a = [1\n"), HasSubstr("a bracket has no end"));
