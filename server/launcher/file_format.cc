@@ -113,9 +113,10 @@ constexpr FileFormat kFormats[] = {
     {.name = "axolotl configuration",
      .recognises =
          [](const LaunchText& text) {
-           return text.Has("base_model") &&
-                  text.HasAny({"sequence_len", "micro_batch_size", "adapter", "datasets",
-                               "sample_packing", "val_set_size", "dataset_prepared_path"});
+           const bool run = text.HasAll({"sequence_len", "micro_batch_size"});
+           return run || (text.Has("base_model") &&
+                          text.HasAny({"sequence_len", "micro_batch_size", "adapter", "datasets",
+                                       "sample_packing", "val_set_size", "dataset_prepared_path"}));
          },
      .read = ReadAxolotl,
      .settings = AxolotlSettings},

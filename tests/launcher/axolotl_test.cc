@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/launcher/file_format.h"
 #include "server/launcher/launcher.h"
 #include "tests/launcher/sample_launch.h"
 
@@ -29,6 +30,13 @@ absl::StatusOr<LauncherRead> ReadAxolotlText(const std::string& text) {
   const absl::StatusOr<LaunchText> parsed = ParseLaunchText("", text);
   if (!parsed.ok()) return parsed.status();
   return ReadAxolotl(*parsed, true);
+}
+
+// What is written leaves base_model to its user.
+TEST(Axolotl, IsRecognisedWithoutAModel) {
+  const absl::StatusOr<LaunchText> text = ParseLaunchText("", LauncherGolden("dense.axolotl.yaml"));
+  ASSERT_TRUE(text.ok());
+  EXPECT_STREQ(FormatOf(*text)->name, "axolotl configuration");
 }
 
 TEST(Axolotl, ReadsBackWhatItWrote) {
