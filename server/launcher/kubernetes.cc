@@ -113,11 +113,28 @@ struct KubernetesJob {
   int64_t processes_per_pod = 0;
 };
 
+// Google's names of devices. Source: Google Kubernetes Engine's documentation, "About GPUs in GKE",
+// and the machine types there, which say the form: A2, A3 and A4 have SXM.
+constexpr std::pair<const char*, const char*> kGoogleProducts[] = {
+    {"nvidia-tesla-a100", "a100-sxm-40"},
+    {"nvidia-a100-80gb", "a100-sxm-80"},
+    {"nvidia-h100-80gb", "h100-sxm"},
+    {"nvidia-h100-mega-80gb", "h100-sxm"},
+    {"nvidia-h200-141gb", "h200-sxm"},
+    {"nvidia-b200", "b200-sxm"},
+    {"nvidia-gb200", "gb200"},
+    {"nvidia-l4", "l4"},
+};
+
 std::string ProductIn(const Manifest& selector) {
   for (const char* const label : kProductLabels) {
-    if (selector.is_object() && selector.contains(label) && selector[label].is_string()) {
-      return selector[label].get<std::string>();
+    if (!selector.is_object() || !selector.contains(label) || !selector[label].is_string()) {
+      continue;
     }
+    const auto product = selector[label].get<std::string>();
+    const auto* const google =
+        absl::c_find_if(kGoogleProducts, [&](const auto& each) { return product == each.first; });
+    return google == std::end(kGoogleProducts) ? product : google->second;
   }
   return "";
 }

@@ -44,6 +44,14 @@ TEST(ReadKubernetes, ReadsPyTorchJobs) {
   EXPECT_THAT(read.open, ElementsAre("--train-samples $(SAMPLES)"));
 }
 
+TEST(ReadKubernetes, KnowsGooglesNamesOfDevices) {
+  std::string text = LauncherGolden("jobset.yaml");
+  const size_t at = text.find("NVIDIA-B200");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 11, "nvidia-h100-80gb");
+  EXPECT_EQ(ReadManifest(text).request.cluster().device().accelerator(), "h100-sxm");
+}
+
 TEST(ReadKubernetes, ReadsTrainJobsThatRunAShell) {
   const LauncherRead read = ReadManifest(LauncherGolden("trainjob.yaml"));
   EXPECT_EQ(read.request.cluster().device_count(), 16);  // 2 x 8
