@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/launcher/launcher.h"
 #include "server/launcher/shell_script.h"
+#include "server/launcher/software.h"
 
 namespace sextant::server {
 namespace {
@@ -73,6 +74,16 @@ void ReadMlperfDeferral(const Setting& setting, Reading& reading) {
   reading.layout().set_deferred_head_gradients(limit > 0 ? limit : kAllMicroBatches);
 }
 
+// Sequence parallel ranks exchange under their products, as NeMo's ub_tp_comm_overlap; or do not.
+void ReadMlperfOverlap(const Setting& setting, Reading& reading) {
+  const bool several = reading.layout().parallel().tensor_parallel_size() > 1;
+  const bool whole =
+      reading.layout().has_sequence_parallel() && !reading.layout().sequence_parallel();
+  if (!reading.file.Has(setting.name) || !several || whole) return;
+  reading.layout().mutable_software()->set_tensor_exchange_exposure(
+      reading.file.IsOn(setting.name) ? OverlappedTensorExposure() : kAllExposed);
+}
+
 constexpr Setting kMlperfSettings[] = {
     Other("DGXNNODES").Read(ReadMlperfNodes),
     Other("DGXNGPU"),
@@ -86,6 +97,9 @@ constexpr Setting kMlperfSettings[] = {
     Whole("CP", "layout.context_parallel_size"),
     Switch("SEQ_PARALLEL", "layout.sequence_parallel").Absent(""),
     Switch("SP", "layout.sequence_parallel"),
+    Present("TP_COMM_OVERLAP")
+        .For("layout.software.tensor_exchange_exposure")
+        .Read(ReadMlperfOverlap),
     Present("ASYM_PP_EMBED"),
     Present("ASYM_PP_LOSS"),
     Whole("MICRO_BATCH_SIZE", "layout.micro_batch_size"),
