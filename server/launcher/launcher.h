@@ -75,6 +75,10 @@ struct TorchtitanModel {
 const TorchtitanModel* ModelOfPreset(const std::string& preset);
 const TorchtitanModel* ModelOfFlavor(const std::string& name, const std::string& flavor);
 
+// Gives settings of older releases their present names. Where a configuration has both, the older
+// one stays as it is.
+void RenameOlderSettings(nlohmann::json* document);
+
 // Layers of each of `stages` chunks as torchtitan deals them out, the embedding counted as `first`
 // layers and the output head as `last` (generate_llm_fqn_per_model_part() of
 // torchtitan/distributed/pipeline_parallel.py). Empty where it refuses to.

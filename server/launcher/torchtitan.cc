@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "server/launcher/launcher.h"
 #include "server/launcher/software.h"
+#include "server/launcher/toml_text.h"
 
 namespace sextant::server {
 namespace {
@@ -215,6 +217,12 @@ void ReadLoweringSwitch(const Setting& setting, Reading& reading) {
   reading.out.lowering.push_back({absl::StrCat(setting.name, " = true")});
 }
 
+// What a converter does, which is nothing where the model has none.
+void ReadOfConverter(const Setting& setting, Reading& reading) {
+  if (!reading.file.Has(setting.name) || reading.file.Texts(kConverters).empty()) return;
+  reading.file.Ignore(setting.name);
+}
+
 // The plan's time is that of compiled passes; its memory is an eager run's, which is more.
 void ReadCompilation(const Setting& setting, Reading& reading) {
   const std::vector<std::string> parts = reading.file.Texts("compile.components");
@@ -322,6 +330,10 @@ constexpr Setting kTorchtitanSettings[] = {
     Other("optimizer.early_step_in_backward").Read(ReadLoweringSwitch),
     Other("quantize.linear.float8.enable_fsdp_float8_all_gather").Read(ReadLoweringSwitch),
     Other("float8.enable_fsdp_float8_all_gather").Read(ReadLoweringSwitch),
+    Other("quantize.linear.float8.filter_fqns").Read(ReadOfConverter),
+    Other("quantize.linear.float8.precompute_float8_dynamic_scale_for_fsdp").Read(ReadOfConverter),
+    Other("float8.filter_fqns").Read(ReadOfConverter),
+    Other("float8.precompute_float8_dynamic_scale_for_fsdp").Read(ReadOfConverter),
     // The mode of activation_checkpoint says already what is not understood.
     Passes("job."),
     Passes("profiling."),
@@ -331,7 +343,8 @@ constexpr Setting kTorchtitanSettings[] = {
     Passes("comm."),
     Passes("memory_estimation."),
     Passes("fault_tolerance."),
-    Passes("experimental."),
+    Passes("experimental.custom_args_module"),
+    Passes("experimental.custom_import"),
     Passes("validation."),
     Passes("model.hf_assets_path"),
     Passes("model.tokenizer_path"),
@@ -373,7 +386,10 @@ absl::StatusOr<LauncherFile> WriteTorchtitan(const LaunchedRun& run) {
 }
 
 absl::StatusOr<LauncherRead> ReadTorchtitan(const std::string& text, bool with_model) {
-  return ReadTorchtitan(SettingFile::FromToml(text), with_model);
+  absl::StatusOr<nlohmann::json> document = ReadToml(text);
+  if (!document.ok()) return document.status();
+  RenameOlderSettings(&*document);
+  return ReadTorchtitan(SettingFile::FromDocument(*std::move(document)), with_model);
 }
 
 absl::StatusOr<LauncherRead> ReadTorchtitan(absl::StatusOr<SettingFile> file, bool with_model) {

@@ -124,6 +124,24 @@ void ReadChunks(int64_t degree, bool interleaved, Reading& reading) {
   out.mutable_layers_per_chunk()->Assign(chunks.begin(), chunks.end());
 }
 
+// Names of older releases' settings. Source: torchtitan/config_manager.py before v0.2.
+struct OlderName {
+  const char* section;
+  const char* name;
+  const char* present_section;
+  const char* present_name;
+};
+constexpr OlderName kOlderNames[] = {
+    {"training", "batch_size", "training", "local_batch_size"},
+    {"training", "compile", "compile", "enable"},
+    {"training", "tensor_parallel_degree", "parallelism", "tensor_parallel_degree"},
+    {"training", "data_parallel_shard_degree", "parallelism", "data_parallel_shard_degree"},
+    {"training", "data_parallel_replicate_degree", "parallelism", "data_parallel_replicate_degree"},
+    {"experimental", "context_parallel_degree", "parallelism", "context_parallel_degree"},
+    {"experimental", "pipeline_parallel_degree", "parallelism", "pipeline_parallel_degree"},
+    {"experimental", "pipeline_parallel_schedule", "parallelism", "pipeline_parallel_schedule"},
+};
+
 }  // namespace
 
 const TorchtitanModel* ModelOfPreset(const std::string& preset) {
@@ -185,6 +203,23 @@ void WritePipelineDegree(const Setting& setting, Writing& writing) {
   int64_t layers = 0;
   for (const auto& run : writing.run.model.decoder().layers()) layers += run.count();
   list.Add(kPerStage, layers / sizes.pipeline / sizes.virtual_stages);
+}
+
+void RenameOlderSettings(nlohmann::json* document) {
+  for (const OlderName& each : kOlderNames) {
+    const auto section = document->find(each.section);
+    if (section == document->end() || !section->is_object() || !section->contains(each.name)) {
+      continue;
+    }
+    const auto present = document->find(each.present_section);
+    const bool sections = present == document->end() || present->is_object();
+    const bool taken =
+        present != document->end() && sections && present->contains(each.present_name);
+    if (!sections || taken) continue;
+    nlohmann::json value = std::move((*section)[each.name]);
+    section->erase(each.name);
+    (*document)[each.present_section][each.present_name] = std::move(value);
+  }
 }
 
 }  // namespace sextant::server

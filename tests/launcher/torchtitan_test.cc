@@ -14,6 +14,8 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
 
 // A run as torchtitan has it: fp32 weights, FSDP, the model by its preset.
 LaunchedRun LaunchTorchtitan(const std::string& changes = "") {
@@ -128,6 +130,30 @@ TEST(ReadTorchtitan, ReadsAPublishedConfiguration) {
   EXPECT_THAT(read.ignored, ElementsAre("activation_checkpoint.mode"));
   EXPECT_THAT(read.passed, ElementsAre("activation_checkpoint.selective_ac_option",
                                        "job.dump_folder", "lr_scheduler.warmup_steps"));
+}
+
+TEST(ReadTorchtitan, ReadsNamesOfOlderReleases) {
+  const LauncherRead read = ReadToml(
+      "[training]\nbatch_size = 3\ncompile = true\ntensor_parallel_degree = 4\n"
+      "[experimental]\npipeline_parallel_degree = 1\ncontext_parallel_degree = 2\n"
+      "[activation_checkpoint]\nmode = \"none\"\n");
+  EXPECT_EQ(read.request.layout().micro_batch_size(), 3);
+  EXPECT_EQ(read.request.layout().parallel().tensor_parallel_size(), 4);
+  EXPECT_EQ(read.request.layout().context_parallel_size(), 2);
+  EXPECT_THAT(LoweringOf(read), ElementsAre("compile.enable = true"));
+  EXPECT_THAT(read.ignored, IsEmpty());
+  const LauncherRead both =
+      ReadToml("[training]\nbatch_size = 3\nlocal_batch_size = 2\n[experimental]\nother = 1\n");
+  EXPECT_EQ(both.request.layout().micro_batch_size(), 2);
+  EXPECT_THAT(both.ignored, IsSupersetOf({"training.batch_size", "experimental.other"}));
+}
+
+// Settings of a converter matter where the model has it.
+TEST(ReadTorchtitan, AsksForConvertersBeforeTheirSettings) {
+  const std::string filter = "[quantize.linear.float8]\nfilter_fqns = [\"output\"]\n";
+  const std::string name = "quantize.linear.float8.filter_fqns";
+  EXPECT_THAT(ReadToml(filter).ignored, Not(Contains(name)));
+  EXPECT_THAT(ReadToml(filter + "[model]\nconverters = [\"float8\"]\n").ignored, Contains(name));
 }
 
 TEST(ReadTorchtitan, SaysWhatMayLowerMemory) {
