@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/flags/given_fields.h"
@@ -90,6 +91,26 @@ TEST(LaunchFiles, AreNamedWhereTheyAreWrong) {
   EXPECT_THAT(ran.err, HasSubstr(absl::StrCat(list, " is no JSON: line 1: ")));
   EXPECT_THAT(ran.err, Not(HasSubstr("json.exception")));
   EXPECT_THAT(ran.err, HasSubstr(absl::StrCat(cells, " is a notebook: not read; give ")));
+}
+
+// A model's name counts before or after a file, and a function is named after a colon.
+TEST(LaunchFiles, AddToAModelByName) {
+  const std::string zero = Written("zero.json", R"({"zero_optimization": {"stage": 3},
+      "train_micro_batch_size_per_gpu": 2, "bf16": {"enabled": true}})");
+  const std::string recipes =
+      Written("runs.py",
+              "from torchtitan.config import TrainingConfig\n\n"
+              "def small():\n    return C(training=TrainingConfig(local_batch_size=1))\n\n"
+              "def large():\n    return C(training=TrainingConfig(local_batch_size=2))\n");
+  const std::vector<std::vector<std::string>> cases = {
+      {"toy", zero}, {zero, "toy"}, {"toy", recipes + ":large"}};
+  for (const std::vector<std::string>& words : cases) {
+    PlanServer server(FittingPlan());
+    const Ran ran = server.Run({"plan", words[0], words[1], "--devices=8"});
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_EQ(server.request().model().preset(), "toy") << words[0];
+    EXPECT_EQ(server.request().layout().micro_batch_size(), 2) << words[0];
+  }
 }
 
 TEST(LaunchFiles, AreToldFromModels) {
