@@ -32,6 +32,7 @@ constexpr std::pair<const char*, const char*> kBridgeSections[] = {
     {"--data-parallel-sharding-strategy", "ddp"},
     {"--overlap-grad-reduce", "ddp"},
     {"--overlap-param-gather", "ddp"},
+    {"--accumulate-allreduce-grads-in-fp32", "mixed_precision"},
     {"--grad-reduce-in-bf16", "mixed_precision"},
     {"--fp8-param-gather", "mixed_precision"},
     {"--use-precision-aware-optimizer", "optimizer"},

@@ -131,7 +131,11 @@ void WritePrecision(const Setting&, Writing& writing) {
   if (gradient == 0 && IsNarrow(weight)) {  // a plan's gradients are as its weights
     writing.refusals.Add("--weight-data-type", "in fp8 it takes --gradient-data-type=fp32 or bf16");
   }
-  if (gradient == v1::DATA_TYPE_BF16 && bf16) {
+  // Megatron-Bridge's plans keep them as computed where matrices are narrower.
+  const bool as_computed =
+      gradient == 0 && IsNarrow(compute) &&
+      writing.layout().framework().kind() == v1::FrameworkMemory::KIND_MEGATRON_BRIDGE;
+  if ((gradient == v1::DATA_TYPE_BF16 || as_computed) && bf16) {
     writing.list.Add("--grad-reduce-in-bf16", true);
   } else if (gradient == v1::DATA_TYPE_FP32 || (gradient == 0 && bf16)) {
     if (!whole) writing.list.Add("--accumulate-allreduce-grads-in-fp32", true);

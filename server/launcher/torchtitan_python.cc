@@ -87,6 +87,7 @@ constexpr PythonSection kPythonSections[] = {
     {"training", "TrainingConfig", "torchtitan.config"},
     {"parallelism", "ParallelismConfig", "torchtitan.config"},
     {"activation_checkpoint", "ActivationCheckpointConfig", "torchtitan.config"},
+    {"compile", "CompileConfig", "torchtitan.config"},
     {"debug", "DebugConfig", "torchtitan.config"},
 };
 
