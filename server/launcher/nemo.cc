@@ -92,6 +92,42 @@ constexpr std::pair<const char*, const char*> kNemoModels[] = {
     {"DeepSeekV3Config", "deepseek-v3"},
 };
 
+// Recipes to pretrain with, "llm.llama3_8b.pretrain_recipe" and "llama3_8b_pretrain_config", by
+// their models. Sources: NVIDIA/NeMo nemo/collections/llm/recipes; Megatron-Bridge recipes.
+constexpr std::pair<const char*, const char*> kRecipeModels[] = {
+    {"llama2_7b", "llama-2-7b"},
+    {"llama2_13b", "llama-2-13b"},
+    {"llama2_70b", "llama-2-70b"},
+    {"llama3_8b", "llama-3-8b"},
+    {"llama3_70b", "llama-3-70b"},
+    {"llama31_8b", "llama-3.1-8b"},
+    {"llama31_70b", "llama-3.1-70b"},
+    {"llama31_405b", "llama-3.1-405b"},
+    {"mixtral_8x7b", "mixtral-8x7b"},
+    {"mixtral_8x22b", "mixtral-8x22b"},
+    {"qwen3_8b", "qwen3-8b"},
+    {"qwen3_30b_a3b", "qwen3-30b-a3b"},
+    {"qwen3_235b_a22b", "qwen3-235b-a22b"},
+    {"deepseek_v3", "deepseek-v3"},
+};
+
+// The recipe that a configuration starts from: what it does not change is the recipe's, and open.
+void TakeRecipe(const Json& document, bool with_model, LauncherRead& out) {
+  const Json& callee = MemberOf(document, kPythonCallee);
+  if (!callee.is_string()) return;
+  const std::string name = absl::StrCat(".", callee.get<std::string>());
+  for (const auto& [model, preset] : kRecipeModels) {
+    const bool of_model = absl::StrContains(name, absl::StrCat(".", model, ".pretrain")) ||
+                          absl::StrContains(name, absl::StrCat(".", model, "_pretrain"));
+    if (!of_model) continue;
+    out.open.push_back(absl::StrCat("what ", name.substr(1), "() sets"));
+    if (with_model && out.request.model().preset().empty() &&
+        !out.request.model().has_architecture()) {
+      out.request.mutable_model()->set_preset(preset);
+    }
+  }
+}
+
 std::string PresetOfClass(const Json& model) {
   std::vector<std::string> names;  // of what is called, or given to run.Config() to call
   for (const char* key : {kPythonCallee, "_target_", kPythonArguments}) {
@@ -179,6 +215,7 @@ absl::StatusOr<LauncherRead> ReadMegatronBridge(const LaunchText& text, bool wit
   absl::StatusOr<LauncherRead> read = ReadNemoArguments(std::move(arguments), with_model);
   if (!read.ok()) return read;
   TakeModel(MemberOf(*document, "model"), with_model, *read);
+  TakeRecipe(*document, with_model, *read);
   TakeAdapters(MemberOf(*document, "peft"), *read);
   return read;
 }
@@ -194,9 +231,19 @@ bool IsNemo2(const LaunchText& text) {
 absl::StatusOr<LauncherRead> ReadNemo2(const LaunchText& text, bool with_model) {
   const absl::StatusOr<Json> document = DocumentOf(text);
   if (!document.ok()) return document.status();
-  const Json& trainer = MemberOf(*document, "trainer");
+  Json trainer = MemberOf(*document, "trainer");
+  if (!trainer.is_object()) trainer = Json::object();
+  // What a recipe is called with, of the trainer that it makes.
+  for (const auto& [from, to] :
+       {std::pair("num_nodes", "num_nodes"), std::pair("num_gpus_per_node", "devices")}) {
+    const Json& value = MemberOf(*document, from);
+    if (value.is_number_integer() && MemberOf(trainer, to).is_null()) trainer[to] = value;
+  }
   NemoArguments arguments;
-  TakeSection(*document, "", {"model", "trainer", "data", "optim", "peft"}, arguments);
+  TakeSection(
+      *document, "",
+      {"model", "trainer", "data", "optim", "peft", "dir", "num_nodes", "num_gpus_per_node"},
+      arguments);
   TakeSection(*document, "data", {}, arguments);
   TakeSection(*document, "model.config", {}, arguments);
   TakeSection(*document, "trainer.strategy", {"trainer.strategy.ddp"}, arguments);
@@ -209,6 +256,7 @@ absl::StatusOr<LauncherRead> ReadNemo2(const LaunchText& text, bool with_model) 
   absl::StatusOr<LauncherRead> read = ReadNemoArguments(std::move(arguments), with_model);
   if (!read.ok()) return read;
   TakeModel(MemberOf(MemberOf(*document, "model"), "config"), with_model, *read);
+  TakeRecipe(*document, with_model, *read);
   TakeAdapters(MemberOf(*document, "peft"), *read);
   return WithNodes(trainer, std::move(read));
 }

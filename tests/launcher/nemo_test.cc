@@ -170,6 +170,8 @@ void ExpectReadBack(const LaunchedRun& run, const LauncherFile& file, bool with_
 TEST(MegatronBridge, ReadsBackWhatItWrote) {
   for (const char* changes :
        {"", R"({"training": {"recompute": "RECOMPUTE_POLICY_FULL"}})",
+        R"({"training": {"precision": {"compute_data_type": "DATA_TYPE_FP8",
+                                       "gradient_data_type": "DATA_TYPE_FP32"}}})",
         R"({"training": {"precision": {"gradient_data_type": "DATA_TYPE_BF16"}}})",
         R"({"layout": {"parallel": {"tensor_parallel_size": 4, "pipeline_parallel_size": 2}}})"}) {
     const LaunchedRun run = DenseLaunch(changes);
@@ -183,6 +185,51 @@ TEST(MegatronBridge, ReadsBackWhatItWrote) {
   ExpectReadBack(experts, *file, true);
 }
 
+// In fp8 Megatron-Bridge's plans have gradients in bf16.
+TEST(MegatronBridge, WritesTheGradientsOfItsPlans) {
+  LaunchedRun run = DenseLaunch(R"({"training": {"precision": {
+      "compute_data_type": "DATA_TYPE_FP8"}}})");
+  run.request.mutable_training()->mutable_precision()->clear_gradient_data_type();
+  run.request.mutable_layout()->mutable_framework()->set_kind(
+      v1::FrameworkMemory::KIND_MEGATRON_BRIDGE);
+  EXPECT_THAT(WriteMegatronBridge(run)->text,
+              HasSubstr("cfg.mixed_precision.grad_reduce_in_fp32 = False\n"));
+  run.request.mutable_layout()->mutable_framework()->set_kind(
+      v1::FrameworkMemory::KIND_MEGATRON_LM);
+  EXPECT_THAT(WriteMegatronBridge(run)->text,
+              HasSubstr("cfg.mixed_precision.grad_reduce_in_fp32 = True\n"));
+}
+
+// What the recipe sets itself is open.
+TEST(MegatronBridge, StartsFromARecipeByName) {
+  const absl::StatusOr<LaunchText> text =
+      ParseLaunchText("",
+                      "from megatron.bridge.recipes.llama import llama31_8b_pretrain_config\n"
+                      "if __name__ == '__main__':\n    c = llama31_8b_pretrain_config()\n"
+                      "    c.train.global_batch_size = 64\n");
+  ASSERT_TRUE(text.ok());
+  const absl::StatusOr<LauncherRead> read = FormatOf(*text)->read(*text, true);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->request.model().preset(), "llama-3.1-8b");
+  EXPECT_EQ(read->request.layout().global_batch_size(), 64);
+  EXPECT_THAT(read->open, ElementsAre("what llama31_8b_pretrain_config() sets"));
+}
+
+TEST(Nemo, StartsFromARecipeByName) {
+  const absl::StatusOr<LaunchText> text = ParseLaunchText(
+      "",
+      "from nemo.collections import llm\ndef f():\n"
+      "    r = llm.llama3_70b.pretrain_recipe(num_nodes=4, num_gpus_per_node=8, dir='/x')\n"
+      "    r.data.global_batch_size = 64\n    return r\n");
+  ASSERT_TRUE(text.ok());
+  const absl::StatusOr<LauncherRead> read = FormatOf(*text)->read(*text, true);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->request.model().preset(), "llama-3-70b");
+  EXPECT_EQ(read->request.cluster().device_count(), 32);
+  EXPECT_THAT(read->open, ElementsAre("what llm.llama3_70b.pretrain_recipe() sets"));
+  EXPECT_THAT(read->ignored, IsEmpty());
+}
+
 TEST(TorchtitanPython, ReadsBackWhatItWrote) {
   for (const char* changes : {"", R"({"training": {"recompute": "RECOMPUTE_POLICY_FULL"}})",
                               R"({"layout": {"parallel": {"tensor_parallel_size": 4}}})"}) {
@@ -193,6 +240,7 @@ TEST(TorchtitanPython, ReadsBackWhatItWrote) {
     run.request.mutable_training()->mutable_precision()->clear_gradient_data_type();
     const absl::StatusOr<LauncherFile> file = WriteTorchtitanPython(run);
     ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_THAT(file->text, HasSubstr("compile=CompileConfig(enable=True)"));
     ExpectReadBack(run, *file, false);
   }
 }
