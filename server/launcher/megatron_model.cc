@@ -291,7 +291,8 @@ void ReadModel(const Setting& setting, Reading& reading) {
     out.mutable_embedding()->set_vocabulary_size(padded.value_or(0));
   }
   if (out.embedding().vocabulary_size() == 0) {
-    file.Refuse("--vocab-size", "the tokenizer's is not among the arguments: add it");
+    file.Refuse("--vocab-size",
+                "the tokenizer's is not among the arguments: add it, or name the model");
   }
   ReadLayers(ReadLayerPattern(*layers, file), *hidden_size, file, out);
   out.mutable_decoder()->set_learned_position_count(ReadPositions(file));

@@ -120,6 +120,7 @@ constexpr Setting kMegatronPassed[] = {
     Passes("--no-load-"),
     Passes("--no-log-"),
     Passes("--no-manual-gc-eval"),
+    Passes("--no-masked-softmax-fusion"),
     Passes("--no-mmap-bin-files"),
     Passes("--no-one-logger"),
     Passes("--no-rope-freq"),
