@@ -226,6 +226,18 @@ constexpr FileFormat kFormats[] = {
     {.name = "state of a Hugging Face trainer",
      .recognises = [](const LaunchText& text) { return text.Has("log_history"); },
      .instead = "give the arguments that the run is started with"},
+    {.name = "torchtune recipe",
+     .recognises =
+         [](const LaunchText& text) {
+           return text.HasAny({"model._component_", "tokenizer._component_"});
+         },
+     .instead = "give its settings by flags, with --framework=pytorch-fsdp"},
+    {.name = "configuration of AutoTrain",
+     .recognises =
+         [](const LaunchText& text) {
+           return text.HasAll({"task", "params"});
+         },
+     .instead = "give its parameters as those of TrainingArguments"},
     {.name = "notebook",
      .recognises =
          [](const LaunchText& text) {

@@ -100,6 +100,7 @@ class Adder {
     }
     all_.request.MergeFrom(read.request);
     assumed_.insert(read.assumed.begin(), read.assumed.end());
+    AddSequences(file);
     const auto take = [](int64_t number, int64_t* out) { *out = number > 0 ? number : *out; };
     take(read.sequences_per_rank, &all_.sequences_per_rank);
     take(read.state_copies, &all_.state_copies);
@@ -137,6 +138,19 @@ class Adder {
     model_from_ = file;
   }
 
+  // Trainer refuses to start where its engine's file has another number.
+  void AddSequences(const UnionFile& file) {
+    const int64_t sequences = file.read.sequences_per_rank;
+    if (sequences <= 0) return;
+    const int64_t before = all_.sequences_per_rank;
+    if (before > 0 && before != sequences) {
+      notes_.push_back(absl::StrCat("a step has ", before, " sequences on each device in ",
+                                    sequences_from_, ", and ", sequences, " in ", file.name,
+                                    ": the latter counts"));
+    }
+    sequences_from_ = file.name;
+  }
+
   // Leaves the value that counts in one of the two.
   void AddField(const std::string& file, const std::string& path, LauncherRead& read) {
     const std::optional<std::string> value = ValueOf(read.request, path);
@@ -165,6 +179,7 @@ class Adder {
   std::set<std::string> assumed_;
   std::map<std::string, std::string> from_;  // by path: the file whose value counts
   std::string model_from_;
+  std::string sequences_from_;
   std::vector<std::string> notes_;
 };
 

@@ -95,6 +95,22 @@ TEST(ImportRun, TakesTheLaterOfTwoValuesAndSaysSo) {
   EXPECT_EQ(read.request().training().precision().compute_data_type(), v1::DATA_TYPE_BF16);
 }
 
+// Trainer refuses to start with both.
+TEST(ImportRun, SaysWhereAStepHasOtherSequences) {
+  const std::string arguments = "output_dir: o\nper_device_train_batch_size: 2\nbf16: true\n";
+  const std::string engine = R"({"train_micro_batch_size_per_gpu": 2,
+                                 "gradient_accumulation_steps": 4})";
+  const auto notes = [&](const std::string& more) {
+    const v1::ImportRunResponse read =
+        Import(FilesOf({{"a.yaml", arguments + more}, {"ds.json", engine}}));
+    return std::vector<std::string>(read.notes().begin(), read.notes().end());
+  };
+  EXPECT_THAT(notes("gradient_accumulation_steps: 8\n"),
+              ElementsAre("a step has 16 sequences on each device in a.yaml, and 8 in ds.json: the "
+                          "latter counts"));
+  EXPECT_THAT(notes("gradient_accumulation_steps: 4\n"), IsEmpty());
+}
+
 TEST(ImportRun, TakesTheLaterOfTwoModelsAndSaysSo) {
   const std::string other = R"({"model_type": "qwen2", "hidden_size": 32})";
   const v1::ImportRunResponse read = Import(FilesOf({{"a.json", kModelConfig}, {"b.json", other}}));
@@ -205,6 +221,9 @@ TEST(ImportRun, SaysWhatKindAFileIsThatItDoesNotRead) {
       {R"({"tokenizer_class": "GPT2Tokenizer", "model_max_length": 8})", "is a tokenizer's file"},
       {R"({"metadata": {}, "weight_map": {}})", "is an index of a model's weights: not read"},
       {R"({"cells": [], "nbformat": 4})", "is a notebook: not read; give"},
+      {"model:\n  _component_: a.b\nbatch_size: 2\n", "is a torchtune recipe: not read; give its"},
+      {"task: llm-sft\nbase_model: a/b\nparams:\n  lr: 1\n",
+       "is a configuration of AutoTrain: not read; give its"},
       {R"({"model": {"preset": "gpt2"}, "training": {}})", "is a request of Sextant: not read"},
       {"import torch\nprint(1)\n", "is a Python script: not read; give the command"},
       {"version: 3\nservices: {}\n", "is a YAML file of no kind that is read"},
