@@ -50,7 +50,7 @@ struct LauncherRead {
   std::vector<LoweringSetting> lowering = {};  // of those ignored
   std::vector<std::string> wants = {};         // files that it names and that have to be given too
 
-  // What holds where neither this nor another file of the run says otherwise.
+  // These hold unless this or another file of the run says otherwise.
   v1::PlanRunRequest defaults = {};
 
   // These become fields once the number of devices is known; 0 where the file does not say it.

@@ -116,6 +116,35 @@ std::string RecipeOf(const SettingList& list) {
   return fp8.empty() ? absl::StrCat(wide, "_mixed") : absl::StrCat(wide, "_with_", fp8, "_mixed");
 }
 
+// A recipe's parts: the arguments of its model, and its assignments.
+struct BridgeParts {
+  Value model = Value::object();
+  std::vector<std::string> lines = {};
+};
+
+BridgeParts PartsOf(const SettingList& list) {
+  BridgeParts out;
+  for (const auto& [name, value] : list.all()) {
+    if (name == "--swiglu") {
+      out.model["gated_linear_unit"] = true;
+      out.model["activation_func"] = absl::StrCat(kPythonName, "torch.nn.functional.silu");
+    }
+    if (absl::c_linear_search(kBridgeElsewhere, name)) continue;
+    const NemoSetting setting = NemoSettingOf(name);
+    const Value typed = value == true ? Value(setting.is_on) : TypedValue(setting.key, value);
+    if (absl::c_linear_search(kShape, setting.key)) {
+      out.model[setting.key] = typed;
+      continue;
+    }
+    out.lines.push_back(
+        absl::StrCat("cfg.", SectionOf(name), ".", setting.key, " = ", PythonText(typed)));
+    if (name == "--seq-length") {
+      out.lines.push_back(absl::StrCat("cfg.dataset.seq_length = ", PythonText(typed)));
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 absl::StatusOr<LauncherFile> WriteMegatronBridge(const LaunchedRun& run) {
@@ -126,30 +155,9 @@ absl::StatusOr<LauncherFile> WriteMegatronBridge(const LaunchedRun& run) {
     written->refusals.Add("--compute-data-type=fp32", "its recipes compute in 16 bits or fewer");
     return written->refusals.status();
   }
-  Value model = Value::object();
-  std::vector<std::string> lines;
-  bool gated = false;
+  const BridgeParts parts = PartsOf(written->list);
   std::string imports = "import torch\n";
-  for (const auto& [name, value] : written->list.all()) {
-    gated = gated || name == "--swiglu";
-    if (absl::c_linear_search(kBridgeElsewhere, name)) continue;
-    const NemoSetting setting = NemoSettingOf(name);
-    const Value typed = value == true ? Value(setting.is_on) : TypedValue(setting.key, value);
-    if (absl::c_linear_search(kShape, setting.key)) {
-      model[setting.key] = typed;
-      continue;
-    }
-    lines.push_back(
-        absl::StrCat("cfg.", SectionOf(name), ".", setting.key, " = ", PythonText(typed)));
-    if (name == "--seq-length") {
-      lines.push_back(absl::StrCat("cfg.dataset.seq_length = ", PythonText(typed)));
-    }
-  }
-  if (gated) {
-    model["gated_linear_unit"] = true;
-    model["activation_func"] = absl::StrCat(kPythonName, "torch.nn.functional.silu");
-  }
-  const std::string text = absl::StrJoin(lines, "\n    ");
+  const std::string text = absl::StrJoin(parts.lines, "\n    ");
   if (absl::StrContains(text, "AttnBackend")) {
     absl::StrAppend(&imports, "from megatron.core.transformer.enums import AttnBackend\n");
   }
@@ -165,9 +173,9 @@ absl::StatusOr<LauncherFile> WriteMegatronBridge(const LaunchedRun& run) {
       "from megatron.bridge.training.config import ConfigContainer\n",
       "from megatron.bridge.training.mixed_precision import ", recipe, "\n\n\n",
       "def planned_config() -> ConfigContainer:\n    cfg = _pretrain_common()\n    cfg.model = ",
-      PythonCall("GPTModelProvider", model, 4), "\n    cfg.mixed_precision = ", recipe, "()\n",
-      overlaps ? "    cfg.comm_overlap = CommOverlapConfig(tp_comm_overlap=False)\n" : "", "    ",
-      text, "\n    return cfg\n");
+      PythonCall("GPTModelProvider", parts.model, 4), "\n    cfg.mixed_precision = ", recipe,
+      "()\n", overlaps ? "    cfg.comm_overlap = CommOverlapConfig(tp_comm_overlap=False)\n" : "",
+      "    ", text, "\n    return cfg\n");
   out.left_out.emplace_back("cfg.tokenizer");
   return out;
 }

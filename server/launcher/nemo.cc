@@ -144,7 +144,7 @@ std::string PresetOfClass(const Json& model) {
   return "";
 }
 
-// What the document says of the model, if it names one.
+// Takes the model that the document names, if any.
 void TakeModel(const Json& model, bool with_model, LauncherRead& out) {
   if (!with_model || out.request.model().has_architecture()) return;
   std::string name = PresetOfClass(model);
@@ -207,7 +207,7 @@ absl::StatusOr<LauncherRead> ReadMegatronBridge(const LaunchText& text, bool wit
   TakeSection(*document, "optimizer", {}, arguments);
   const Json& precision = MemberOf(*document, "mixed_precision");
   TakePrecision("mixed_precision", precision, arguments);
-  // What _pretrain_common() of its recipes sets.
+  // Recipes start from _pretrain_common(), which sets this.
   const Json& ddp = MemberOf(*document, "ddp");
   if (MemberOf(ddp, "use_distributed_optimizer") != false) {
     arguments.PutDefault("--use-distributed-optimizer");

@@ -12,7 +12,7 @@
 
 namespace sextant::server {
 
-// What stands for a value that is not known, as SettingFile has it.
+// Stands for a value that is not known, as in a SettingFile.
 inline constexpr char kPythonOpen[] = "auto";
 
 struct PythonScope {

@@ -10,14 +10,14 @@
 
 namespace sextant::server {
 
-// What a function configures.
+// The settings of one function.
 struct PythonSettings {
   std::string function = {};  // "" for the statements outside of functions
   nlohmann::json values = {};
 };
 
-// Keys of a call's object beside its keyword arguments: what it calls, "Trainer.Config", and its
-// other arguments.
+// Keys of a call's object in addition to its keyword arguments: what it calls, "Trainer.Config",
+// and its other arguments.
 inline constexpr char kPythonCallee[] = "()";
 inline constexpr char kPythonArguments[] = "[]";
 

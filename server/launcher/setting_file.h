@@ -111,7 +111,7 @@ class SettingFile {
   template <typename Value>
   std::optional<Value> Take(const std::string& path, const char* what);
 
-  // What errors and lists call an argument.
+  // An argument as errors and lists call it.
   std::string NameOf(const std::string& path) const;
 
   Json root_;  // of arguments: true, a text, or a list of texts

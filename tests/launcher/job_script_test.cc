@@ -98,7 +98,7 @@ TEST(JobScript, ReadsQuotedBlocksOfMegatronDeepspeed) {
 }
 
 TEST(JobScript, ReadsTheNamesOf2020) {
-  const LauncherRead read = ReadText(LauncherGolden("oldest.sh"), "job script");
+  const LauncherRead read = ReadText(LauncherGolden("oldest.script"), "job script");
   const v1::PlanRunRequest request = Completed(read);
   EXPECT_EQ(request.cluster().device_count(), 16);
   EXPECT_EQ(request.layout().parallel().tensor_parallel_size(), 8);
@@ -111,7 +111,7 @@ TEST(JobScript, ReadsTheNamesOf2020) {
 }
 
 TEST(JobScript, ReadsWhatATorchtitanCommandOverrides) {
-  const LauncherRead read = ReadText(LauncherGolden("titan.sh"), "job script");
+  const LauncherRead read = ReadText(LauncherGolden("titan.script"), "job script");
   EXPECT_EQ(read.request.cluster().device_count(), 8);
   EXPECT_EQ(read.request.training().sequence_length(), 4096);
   EXPECT_EQ(read.request.layout().micro_batch_size(), 2);
@@ -255,7 +255,7 @@ TEST(JobScript, DividesBloomWithItsEnds) {
 }
 
 TEST(JobScript, SurvivesAnyCut) {
-  for (const char* const file : {"quoted.sbatch", "titan.sh", "oldest.sh"}) {
+  for (const char* const file : {"quoted.sbatch", "titan.script", "oldest.script"}) {
     TryEveryCut(file, std::string("\0(9$\"\n-=", 8),
                 [](const std::string& text) { (void)ReadJobScript(text, true); });
   }

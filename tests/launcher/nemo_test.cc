@@ -141,7 +141,7 @@ TEST(TorchtitanPython, AsksWhichOfSeveral) {
               HasSubstr("name one after a colon, e.g. FILE:small; all: small, large"));
 }
 
-// What is written is read back as the run that was written.
+// Expects that a written run is read back as it was.
 void ExpectReadBack(const LaunchedRun& run, const LauncherFile& file, bool with_shape) {
   const absl::StatusOr<LaunchText> text = ParseLaunchText("", file.text);
   ASSERT_TRUE(text.ok()) << text.status() << "\n" << file.text;

@@ -142,7 +142,7 @@ TEST(ShellScript, TakesTimeInProportionToItsLength) {
 }
 
 TEST(ShellScript, SurvivesAnyCut) {
-  for (const char* const file : {"array.sbatch", "quoted.sbatch", "titan.sh"}) {
+  for (const char* const file : {"array.sbatch", "quoted.sbatch", "titan.script"}) {
     TryEveryCut(file, std::string("\0(){}$\"'`<", 10),
                 [](const std::string& text) { (void)ReadShellScript(text); });
   }

@@ -13,7 +13,7 @@ struct Chip {
   Widening doubt = kSameChip;
 };
 
-// Of 300 W in place of 400: published maxima of the A100's two forms are 252.9 and 271.2 TFLOP/s
+// For 300 W in place of 400: published maxima of the A100's two forms are 252.9 and 271.2 TFLOP/s
 // (achieved_fraction.cc), 7 % apart at equal peaks.
 constexpr Widening kLessPower{.low = 0.97, .high = 1.15};
 
