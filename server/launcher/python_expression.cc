@@ -205,7 +205,7 @@ class Evaluator {
     if (name == "True" || name == "False") return name == "True";
     if (name == "None") return nullptr;
     const auto known = scope_.names.find(name);
-    Json value = known == scope_.names.end() ? Json() : Use(known->second);
+    Json value = known == scope_.names.end() ? Json() : scope_.CopyOf(known->second);
     bool has_value = known != scope_.names.end();
     Json call;  // the object of the calls in the chain
     while (Is(".") || Is("(") || Is("[")) {
@@ -230,7 +230,7 @@ class Evaluator {
     }
     if (!call.is_null()) {
       const auto function = scope_.functions.find(name);
-      if (function != scope_.functions.end()) return Use(function->second);
+      if (function != scope_.functions.end()) return scope_.CopyOf(function->second);
       call[kPythonCallee] = name;
       return call;
     }
@@ -254,18 +254,17 @@ class Evaluator {
     }
   }
 
-  // A copy of what a name stands for, as long as all copies are of a sound size.
-  Json Use(const Json& value) {
-    scope_.budget -= SizeOf(value);
-    return scope_.budget > 0 ? value : Json(kOpen);
-  }
-
   const std::vector<PythonWord>& words_;
   size_t at_;
   PythonScope& scope_;
 };
 
 }  // namespace
+
+Json PythonScope::CopyOf(const Json& value) {
+  if (budget > 0) budget -= SizeOf(value);
+  return budget > 0 ? value : Json(kOpen);
+}
 
 Json PythonValueOf(const std::vector<PythonWord>& words, size_t first, PythonScope& scope) {
   return Evaluator(words, first, scope).Whole();

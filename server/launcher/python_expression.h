@@ -19,7 +19,10 @@ struct PythonScope {
   std::map<std::string, nlohmann::json> names = {};
   std::map<std::string, nlohmann::json> functions = {};  // what they return
   // Values that may still be copied: a name can stand for a list that holds names.
-  int64_t budget = 100'000;
+  int64_t budget = 20'000;
+
+  // A copy of what a name stands for, as long as all copies are of a sound size; else open.
+  nlohmann::json CopyOf(const nlohmann::json& value);
 };
 
 // The value of the words from `first` on. Their brackets are balanced, and at most 32 deep.

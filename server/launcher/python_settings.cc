@@ -1,6 +1,7 @@
 #include "server/launcher/python_settings.h"
 
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -53,7 +54,6 @@ class Interpreter {
       if (def || first.text == "class" || first.text == "@") {
         in_function_ = true;
         function_ = def ? line.words[1].text : "";
-        outside_ = scope_.names;
         return;
       }
     }
@@ -67,7 +67,14 @@ class Interpreter {
 
   void EndFunction() {
     blocks_.clear();
-    if (in_function_) scope_.names = std::move(outside_);
+    for (auto& [name, value] : outside_) {
+      if (value.has_value()) {
+        scope_.names[name] = *std::move(value);
+      } else {
+        scope_.names.erase(name);
+      }
+    }
+    outside_.clear();
     in_function_ = false;
     if (!result_.is_null()) {
       scope_.functions[function_] = result_;
@@ -103,6 +110,7 @@ class Interpreter {
     }
     if (at + 1 >= words.size() || !IsMark(words[at], "=")) return;
     Json value = Evaluated(line, at + 1);
+    KeepOutside(path.front());
     Json* node = &scope_.names[path.front()];
     for (size_t i = 1; i < path.size(); ++i) {
       if (!node->is_object()) *node = Json::object();
@@ -111,12 +119,21 @@ class Interpreter {
     *node = std::move(value);
   }
 
+  // Keeps what `name` stands for outside of the function that sets it.
+  void KeepOutside(const std::string& name) {
+    if (!in_function_ || outside_.count(name) > 0) return;
+    const auto found = scope_.names.find(name);
+    const bool known = found != scope_.names.end();
+    outside_[name] = known ? std::optional<Json>(scope_.CopyOf(found->second)) : std::nullopt;
+  }
+
   bool in_function_ = false;  // or in a class, with no name of its own
   std::string function_;
   Json result_;
   std::vector<int> blocks_;  // columns of the statements that opened blocks
   PythonScope scope_;
-  std::map<std::string, Json> outside_;  // the names outside of the function that is read
+  // Of names that the function being read sets: what they stand for outside of it.
+  std::map<std::string, std::optional<Json>> outside_;
   std::vector<PythonSettings> out_;
 };
 

@@ -173,6 +173,7 @@ TEST(JobScript, CountsDevicesByEveryLauncher) {
   EXPECT_EQ(devices("accelerate launch --multi_gpu --num_machines 2 --num_processes 16"), 16);
   EXPECT_EQ(devices("mpirun -np 8 python"), 8);
   EXPECT_EQ(devices("srun -N 2 --gpus-per-node=4 bash -c 'echo' ; srun -N 2 --gpus-per-node=4"), 8);
+  EXPECT_EQ(devices("srun srun -N 2 --gpus-per-node=4 python"), 8);
   EXPECT_EQ(devices("CUDA_VISIBLE_DEVICES=0,1 nohup torchrun --nproc_per_node 2"), 2);
   EXPECT_THAT(ReadScript("accelerate launch --config_file a.yaml train.py --num-layers 2 "
                          "--hidden-size 64 --num-attention-heads 4 --vocab-size 8 "

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 
 namespace sextant::server {
 namespace {
@@ -124,6 +126,21 @@ TEST(PythonSettings, BoundsCopies) {
     absl::StrAppend(&text, "a", i, " = {'x': a", i - 1, ", 'y': a", i - 1, "}\n");
   }
   EXPECT_LT(OnlyPython(text).dump().size(), 10'000'000);
+}
+
+// 10,000 functions after a setting with 10,000 values: copying all names for each takes 1e8 copies.
+TEST(PythonSettings, KeepsOnlyTheNamesThatAFunctionSets) {
+  std::string text = "A = 1\n";
+  for (int i = 0; i < 10'000; ++i) absl::StrAppend(&text, "c.k", i, "=1\n");
+  for (int i = 0; i < 10'000; ++i) absl::StrAppend(&text, "def f", i, "():\n");
+  absl::StrAppend(&text, " A = 2\n B = 3\n return dict(a=A)\ndef g():\n return dict(a=A, b=B)\n");
+  const absl::Time start = absl::Now();
+  const std::vector<PythonSettings> read = ReadPython(text);
+  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  ASSERT_EQ(read.size(), 2);
+  EXPECT_EQ(read[0].values["a"], 2);
+  EXPECT_EQ(read[1].values["a"], 1);
+  EXPECT_EQ(read[1].values["b"], "B");
 }
 
 TEST(PythonSettings, SurvivesAnyCut) {
