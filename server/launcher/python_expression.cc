@@ -99,9 +99,6 @@ class Evaluator {
   bool Is(const char* mark) const {
     return !done() && words_[at_].kind == WordKind::kMark && words_[at_].text == mark;
   }
-  bool IsName(const char* name) const {
-    return !done() && words_[at_].kind == WordKind::kName && words_[at_].text == name;
-  }
   bool TakeIf(const char* mark) {
     if (!Is(mark)) return false;
     ++at_;
