@@ -246,7 +246,10 @@ constexpr Setting kMegatronSettings[] = {
     Takes("layout.framework.kind", "megatron-lm|megatron-bridge")
         .Absent("megatron-lm")
         .Read(ReadFrameworkKind),
-    // How gradients are summed, and how DeepSpeed recomputes what --checkpoint-activations says.
+    // What BLOOM's runs stop at, how gradients are summed, and how DeepSpeed recomputes what
+    // --checkpoint-activations says.
+    Passes("--abort-on-unmet-fused-kernel-constraints"),
+    Passes("--kill-switch-path"),
     Passes("--DDP-impl"),
     Passes("--distributed-backend"),
     Passes("--deepspeed-activation-checkpointing"),

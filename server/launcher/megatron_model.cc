@@ -25,6 +25,7 @@ constexpr Setting kModelSettings[] = {
     Present("--disable-bias-linear"),
     Present("--add-qkv-bias"),
     Other("--position-embedding-type"),
+    Present("--no-position-embedding"),
     Other("--max-position-embeddings"),
 };
 constexpr Setting kNormSettings[] = {
@@ -79,7 +80,7 @@ int64_t ReadPositions(SettingFile& file) {
                                        "~absolute=learned_absolute|~rotary=rope|~alibi=none",
                                        "learned_absolute");
   const std::optional<int64_t> rows = file.Count("--max-position-embeddings");
-  if (type != "learned_absolute") return 0;
+  if (type != "learned_absolute" || file.Has("--no-position-embedding")) return 0;
   // The least that Megatron-LM takes is the sequence (validate_args()).
   return rows.has_value() ? *rows : file.Count("--seq-length").value_or(0);
 }

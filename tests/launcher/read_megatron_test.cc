@@ -41,6 +41,15 @@ TEST(ReadMegatron, TakesItsDefaults) {
   EXPECT_EQ(request.layout().sharding().zero_stage(), v1::ZERO_STAGE_NONE);
 }
 
+// No rows for positions, and kernels that flash attention does not use.
+TEST(ReadMegatron, ReadsScriptsOfExperts) {
+  const LauncherRead read = ReadArguments(absl::StrCat(kModel,
+                                                       "--seq-length 2048 --no-position-embedding "
+                                                       "--no-masked-softmax-fusion"));
+  EXPECT_EQ(read.request.model().architecture().decoder().learned_position_count(), 0);
+  EXPECT_THAT(read.ignored, IsEmpty());
+}
+
 // 4096 x 8 / 3 is 10922.7, down to a multiple of 64: 10880.
 TEST(ReadMegatron, NarrowsGatedFeedForwards) {
   const LauncherRead read = ReadArguments(
