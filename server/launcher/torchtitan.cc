@@ -346,6 +346,7 @@ constexpr Setting kTorchtitanSettings[] = {
     Passes("experimental.custom_args_module"),
     Passes("experimental.custom_import"),
     Passes("validation."),
+    Passes("hf_assets_path"),
     Passes("model.hf_assets_path"),
     Passes("model.tokenizer_path"),
     Passes("model.print_after_conversion"),
