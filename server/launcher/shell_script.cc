@@ -1,6 +1,7 @@
 #include "server/launcher/shell_script.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "server/launcher/shell_words.h"
 
 namespace sextant::server {
@@ -294,6 +296,13 @@ class ScriptReader {
 };
 
 }  // namespace
+
+std::optional<int64_t> ShellExpr(absl::string_view text, const ShellVariables& variables) {
+  if (!absl::ConsumePrefix(&text, "expr ")) return std::nullopt;
+  const std::string sum =
+      absl::StrReplaceAll(text, {{"\\*", "*"}, {"${", ""}, {"}", ""}, {"$", ""}});
+  return ShellSum(sum, variables);
+}
 
 absl::StatusOr<ShellScript> ReadShellScript(absl::string_view text, ShellVariables variables) {
   return ScriptReader(text, std::move(variables)).Read();

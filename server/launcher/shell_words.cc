@@ -9,7 +9,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 
 namespace sextant::server {
 namespace {
@@ -231,20 +230,6 @@ void ShellWords::ReadSum(Fields& out) {
   value.has_value() ? Put(absl::StrCat(*value), out) : PutOpen("((...))", out);
 }
 
-// The command in "$(": of expr its sum, as scripts count gradient accumulation steps.
-void ShellWords::ReadCommand(Fields& out) {
-  const size_t begin = at_;
-  SkipCommand('(', ')');
-  std::string command(text_.substr(begin, std::max(at_, begin + 1) - 1 - begin));
-  if (status_.ok() && absl::StartsWith(command, "expr ")) {
-    command =
-        absl::StrReplaceAll(command.substr(5), {{"\\*", "*"}, {"${", ""}, {"}", ""}, {"$", ""}});
-    const std::optional<int64_t> value = ShellSum(command, state_.variables);
-    if (value.has_value()) return Put(absl::StrCat(*value), out);
-  }
-  PutOpen("(...)", out);
-}
-
 // After "${NAME" what is done with it.
 void ShellWords::ReadOperator(const std::string& name, bool quoted, Fields& out) {
   state_.used.insert(name);
@@ -316,7 +301,10 @@ void ShellWords::ReadDollar(bool quoted, Fields& out) {
     --depth_;
   } else if (c == '(') {
     Skip(1);
-    ReadCommand(out);
+    const absl::string_view command = rest();
+    SkipCommand('(', ')');
+    const auto sum = ShellExpr(command.substr(0, command.find(')')), state_.variables);
+    sum.has_value() ? Put(absl::StrCat(*sum), out) : PutOpen("(...)", out);
   } else if (c == '{') {
     Skip(1);
     ReadBraces(quoted, out);

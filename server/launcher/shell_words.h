@@ -65,7 +65,6 @@ class ShellWords {
   void ReadBraces(bool quoted, Fields& out);
   void ReadOperator(const std::string& name, bool quoted, Fields& out);
   void ReadSum(Fields& out);
-  void ReadCommand(Fields& out);
   // Past the ")" or "`" that ends a command whose output is taken.
   void SkipCommand(char open, char close);
 
@@ -86,6 +85,8 @@ class ShellWords {
 
 // A sum of literal numbers, "8*(2+2)", with variables by their bare names; absent where it is none.
 std::optional<int64_t> ShellSum(absl::string_view text, const ShellVariables& variables);
+// The sum that the command `text` prints, "expr 64 / $N", as scripts count steps of accumulation.
+std::optional<int64_t> ShellExpr(absl::string_view text, const ShellVariables& variables);
 
 // True where `c` may stand in a variable's name.
 bool IsNameByte(char c);
