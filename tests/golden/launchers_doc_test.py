@@ -22,11 +22,11 @@ def table():
     done = subprocess.run([os.path.join(BIN, "launch_formats")], capture_output=True, text=True,
                           check=True)
     rows = list(csv.DictReader(done.stdout.splitlines()))
-    out = "| taken for | settings read | may lower memory | without meaning |\n"
+    out = "| taken for | settings read | known, not modelled | without meaning |\n"
     out += "| --- | ---: | ---: | ---: |\n"
     for row in rows:
         if not row["instead"]:
-            numbers = [count(row[name]) for name in ("read", "lowering", "without_meaning")]
+            numbers = [count(row[name]) for name in ("read", "not_modelled", "without_meaning")]
             out += " | ".join([f"| {row['format']}", *numbers]) + " |\n"
     out += "\n| known, and not read | instead |\n| --- | --- |\n"
     return out + "".join(f"| {row['format']} | {row['instead']} |\n"
