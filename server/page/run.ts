@@ -69,9 +69,11 @@ export function paths(run: unknown, before = ""): string[] {
   );
 }
 
-// As paths(), but for a model and a device, which are given in one of several ways: each is one.
+// As paths(), but for a model and a device, which are given in one of several ways: each is one,
+// and a model's changes are apart.
 export function parts(run: Run): string[] {
-  const partOf = (path: string) => /^(model|cluster\.device)(?=\.)/.exec(path)?.[0] ?? path;
+  const partOf = (path: string) =>
+    /^(model(?!\.changes)|cluster\.device)(?=\.)/.exec(path)?.[0] ?? path;
   return [...new Set(paths(run).map(partOf))];
 }
 

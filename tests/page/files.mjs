@@ -101,6 +101,20 @@ test("files become the run, under what a person has changed", async (server) => 
   assert.equal(await field(page, "layout.globalBatchSize").inputValue(), "16");
 });
 
+test("a model's file replaces the model alone", async (server) => {
+  const link = { ...RUN, model: { preset: "mixtral-8x7b", changes: { vocabularyMultiple: "128" } } };
+  const page = await open(server, linkOf("plan", link));
+  await answered(page);
+  // Another model was meant until the file was opened.
+  await field(page, "model.preset").fill("llama-3.1-8b");
+  await page.setInputFiles("#files", [config()]);
+  await taken(page, "config.json", "model's config.json");
+  const { model, training, cluster, layout } = await runOf(page);
+  assert.deepEqual(JSON.parse(model.huggingFaceConfig), CONFIG);
+  assert.deepEqual(model.changes, link.model.changes);
+  assert.deepEqual({ model: RUN.model, training, cluster, layout }, RUN);
+});
+
 test("says what is open, and takes a file that another one wants", async (server) => {
   const page = await open(server, linkOf("plan", RUN));
   await answered(page);

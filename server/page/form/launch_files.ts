@@ -13,6 +13,9 @@ import { filesReport, type OpenedFile, type Report } from "./files_report";
 const MAX_FILES = 16;
 const MAX_FILE = 262144;
 
+// What a model's file is taken for.
+const CONFIG = "model's config.json";
+
 // Of these a request may follow from the files, such as the batch of all devices: they are sent.
 const COMPLETING = /^(model$|training\.sequenceLength$|cluster\.)/;
 // Of training, what is no setting of the software.
@@ -23,7 +26,7 @@ const LENGTHS = ["training.tokenCount", "training.sequenceLength"];
 function missingParts(run: Run, request: Run): string[] {
   const laidOut = get(request, "layout") !== undefined;
   const isSoftware = (path: string) =>
-    /^(layout|measuredStep|training)\./.test(path) && !LENGTHS.includes(path);
+    /^(layout|measuredStep|model\.changes|training)\./.test(path) && !LENGTHS.includes(path);
   return parts(run).filter(
     (path) => get(request, path) === undefined && !(laidOut && isSoftware(path)),
   );
@@ -51,6 +54,7 @@ export class LaunchFiles {
   private last: Report | undefined; // what was made of the files
   private before: Run = {}; // the run, before any were opened
   private base: Run = {}; // the run, as a link or the files gave it
+  private readonly fresh = new Set<OpenedFile>(); // opened since files were read into the form
   private readonly given = new Set<string>(); // parts that a person has changed
   private asking: AbortController | undefined;
 
@@ -87,6 +91,7 @@ export class LaunchFiles {
   begin(run: Run): void {
     this.asking?.abort();
     this.files = [];
+    this.fresh.clear();
     this.refused = [];
     this.last = undefined;
     this.base = run;
@@ -124,6 +129,7 @@ export class LaunchFiles {
     const opened = await Promise.all(added.map(openedFile));
     if (this.files.length === 0) this.before = this.page.run();
     for (const file of opened) {
+      this.fresh.add(file);
       const place = this.files.findIndex((each) => each.name === file.name);
       if (place < 0) this.files.push(file);
       else this.files[place] = file;
@@ -169,6 +175,7 @@ export class LaunchFiles {
       if (asking.signal.aborted) return;
       if (this.page.run() !== asked) return await this.read(); // it was changed meanwhile
       this.last = report;
+      this.fresh.clear();
       this.base = report.run;
       this.page.change(report.run, "The files are in the form now. The browser’s Back undoes it.");
       this.draw();
@@ -183,6 +190,13 @@ export class LaunchFiles {
   // none.
   private async ask(request: Run, signal: AbortSignal): Promise<Report> {
     let answer = await call("PlanningService/ImportRun", this.request(request), signal);
+    const isNewModel = (file: OpenedFile, i: number) =>
+      this.fresh.has(file) && answer.files?.[i]?.format === CONFIG;
+    if (this.given.has("model") && this.files.some(isNewModel)) {
+      // Who opens a model's file after writing another model means the file's.
+      this.given.delete("model");
+      return this.ask(set(request, "model", undefined), signal);
+    }
     const missing = missingParts(this.before, answer.request ?? {});
     const completing = missing.filter((path) => COMPLETING.test(path));
     if (completing.length > 0) {
