@@ -75,6 +75,7 @@ class SettingFile {
 
   bool Has(const std::string& path) const { return Find(path) != nullptr; }
   bool IsAuto(const std::string& path) const;
+  bool HoldsText(const std::string& path) const;
 
   void Refuse(const std::string& path, const std::string& why);
 
@@ -83,6 +84,11 @@ class SettingFile {
 
   // Settings that were read, in the order of their names.
   std::vector<std::string> read() const;
+  // Records that the setting was read where its value is off: false, 0, "", "none", "no", "false",
+  // or an empty list or object. True if so; of documents alone.
+  bool PassIfOff(const std::string& path);
+  // Records that the setting was read, whatever its value.
+  void TakeAny(const std::string& path) { read_.insert(path); }
 
   // Settings that were not read, and those that are "auto", in the order of their names. Of
   // arguments those that are not known, and then those of Ignore().

@@ -217,9 +217,10 @@ void ReadLoweringSwitch(const Setting& setting, Reading& reading) {
   reading.out.lowering.push_back({absl::StrCat(setting.name, " = true")});
 }
 
-// What a converter does, which is nothing where the model has none.
+// A setting of a converter. It does nothing where the model has none.
 void ReadOfConverter(const Setting& setting, Reading& reading) {
-  if (!reading.file.Has(setting.name) || reading.file.Texts(kConverters).empty()) return;
+  if (!reading.file.Has(setting.name)) return;
+  if (reading.file.Texts(kConverters).empty()) return reading.file.TakeAny(setting.name);
   reading.file.Ignore(setting.name);
 }
 

@@ -90,7 +90,8 @@ TEST(ImportRun, TakesTheLaterOfTwoValuesAndSaysSo) {
   EXPECT_THAT(read.notes(),
               UnorderedElementsAre(HasSubstr("layout.framework.kind is megatron-lm in a"),
                                    "layout.micro_batch_size is 2 in a, and 4 in b.json: the "
-                                   "latter counts"));
+                                   "latter counts",
+                                   HasSubstr("a step has 2 sequences on each device in a, and 4")));
   // fp32, which DeepSpeed assumes, says nothing against --bf16.
   EXPECT_EQ(read.request().training().precision().compute_data_type(), v1::DATA_TYPE_BF16);
 }

@@ -78,7 +78,7 @@ TEST(ReadKubernetes, ReadsJobs) {
   EXPECT_EQ(read.request.cluster().device_count(), 4);
   EXPECT_EQ(read.request.layout().sharding().zero_stage(), v1::ZERO_STAGE_GRADIENTS);
   EXPECT_TRUE(read.request.layout().sharding().offload_optimizer());
-  EXPECT_THAT(read.open, Contains("the devices' nvidia-tesla-a100"));  // of two sizes of memory
+  EXPECT_EQ(read.request.cluster().device().accelerator(), "a100-sxm-40");  // nvidia-tesla-a100
 }
 
 TEST(ReadKubernetes, SaysWhatStartsNoTraining) {
