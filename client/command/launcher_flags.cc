@@ -195,7 +195,7 @@ grpc::Status CallImportRun(const ServerAddress& server, const v1::ImportRunReque
                            v1::ImportRunResponse* response) {
   ServerAddress sending = server;
   sending.prints_requests = false;
-  const grpc::Status status =
+  grpc::Status status =
       Call(sending, &v1::PlanningService::Stub::ImportRun, request, response);
   if (status.ok() && response->files_size() != request.files_size()) {
     return Incomplete("account of each file");
@@ -276,7 +276,7 @@ grpc::Status PrepareEmission(const Emission& emission, const CommandLine& line,
   question.set_launcher(emission.launcher);
   question.set_check_only(true);
   v1::ExportRunResponse answer;
-  const grpc::Status status = CallExportRun(line.server, question, &answer);
+  grpc::Status status = CallExportRun(line.server, question, &answer);
   if (status.ok()) *request = std::move(*answer.mutable_request());
   return status;
 }

@@ -104,7 +104,7 @@ void AddModelFlag(const FieldFlag& preset, const FieldFlag& config, GivenFields*
   };
   AddText(preset.names, preset.help, give, app)->group(preset.group)->type_name("MODEL");
   if (given->imports == nullptr) return;
-  const auto give_file = [&preset, give, given](const std::string& word) -> absl::Status {
+  const auto give_file = [give, given](const std::string& word) -> absl::Status {
     if (!IsLaunchFile(word) && given->GivesModel()) {
       return absl::InvalidArgumentError(
           absl::StrCat("\"", word, "\" is a second model: write ./", word, " for a file"));

@@ -21,8 +21,8 @@ std::string Marked(const std::string& text, const v1::SizedModel& model) {
 }
 
 std::string RatioCell(const v1::SizedModel& model) {
-  return absl::StrFormat(model.tokens_per_parameter() < 9.95 ? "%.2f" : "%.1f",
-                         model.tokens_per_parameter());
+  const double ratio = model.tokens_per_parameter();
+  return ratio < 9.95 ? absl::StrFormat("%.2f", ratio) : absl::StrFormat("%.1f", ratio);
 }
 
 std::string LossCell(const v1::SizedModel& model) {

@@ -106,6 +106,7 @@ template <typename Item, typename Items>
 Table TableOf(const std::vector<Column<Item>>& columns, const Items& items, size_t indent = 2) {
   const std::vector<Column<Item>> used = UsedColumns(columns, items);
   std::vector<std::string> cells;
+  cells.reserve(used.size());
   for (const Column<Item>& column : used) cells.push_back(column.title);
   Table table = Titled(cells, indent);
   for (const auto& item : items) {

@@ -47,7 +47,7 @@ std::vector<StageRun> StageRunsOf(const v1::Memory& memory) {
 }
 
 std::vector<StageRun> ShownStageRuns(const v1::Memory& memory) {
-  const std::vector<StageRun> runs = StageRunsOf(memory);
+  std::vector<StageRun> runs = StageRunsOf(memory);
   if (runs.size() <= kMaxRuns) return runs;
   const auto holds = [&memory](const StageRun& run) { return HoldsThePeak(memory, run); };
   const auto peak = static_cast<int>(absl::c_find_if(runs, holds) - runs.begin());

@@ -246,8 +246,8 @@ constexpr Setting kMegatronSettings[] = {
     Takes("layout.framework.kind", "megatron-lm|megatron-bridge")
         .Absent("megatron-lm")
         .Read(ReadFrameworkKind),
-    // What BLOOM's runs stop at, how gradients are summed, and how DeepSpeed recomputes what
-    // --checkpoint-activations says.
+    // Reasons at which BLOOM's runs stop, how gradients are summed, and how DeepSpeed recomputes
+    // after --checkpoint-activations.
     Passes("--abort-on-unmet-fused-kernel-constraints"),
     Passes("--kill-switch-path"),
     Passes("--DDP-impl"),

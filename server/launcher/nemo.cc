@@ -233,7 +233,7 @@ absl::StatusOr<LauncherRead> ReadNemo2(const LaunchText& text, bool with_model) 
   if (!document.ok()) return document.status();
   Json trainer = MemberOf(*document, "trainer");
   if (!trainer.is_object()) trainer = Json::object();
-  // What a recipe is called with, of the trainer that it makes.
+  // Arguments of a recipe that become its trainer's.
   for (const auto& [from, to] :
        {std::pair("num_nodes", "num_nodes"), std::pair("num_gpus_per_node", "devices")}) {
     const Json& value = MemberOf(*document, from);

@@ -132,7 +132,7 @@ class Interpreter {
   Json result_;
   std::vector<int> blocks_;  // columns of the statements that opened blocks
   PythonScope scope_;
-  // Of names that the function being read sets: what they stand for outside of it.
+  // The values that names have outside of the function being read, if it sets them.
   std::map<std::string, std::optional<Json>> outside_;
   std::vector<PythonSettings> out_;
 };

@@ -219,9 +219,8 @@ void ReadLoweringSwitch(const Setting& setting, Reading& reading) {
 
 // A setting of a converter. It does nothing where the model has none.
 void ReadOfConverter(const Setting& setting, Reading& reading) {
-  if (!reading.file.Has(setting.name)) return;
-  if (reading.file.Texts(kConverters).empty()) return reading.file.TakeAny(setting.name);
-  reading.file.Ignore(setting.name);
+  reading.file.TakeAny(setting.name);
+  if (!reading.file.Texts(kConverters).empty()) reading.file.Ignore(setting.name);
 }
 
 // The plan's time is that of compiled passes; its memory is an eager run's, which is more.

@@ -32,7 +32,7 @@ absl::StatusOr<LauncherRead> ReadAxolotlText(const std::string& text) {
   return ReadAxolotl(*parsed, true);
 }
 
-// What is written leaves base_model to its user.
+// The writer leaves base_model to its user.
 TEST(Axolotl, IsRecognisedWithoutAModel) {
   const absl::StatusOr<LaunchText> text = ParseLaunchText("", LauncherGolden("dense.axolotl.yaml"));
   ASSERT_TRUE(text.ok());

@@ -264,8 +264,7 @@ TEST(JobScript, SurvivesAnyCut) {
 
 // 128 x 8 devices; 8 x 8 x 2 of them hold a model: 8 ranks of 36 samples.
 TEST(Mlperf, ReadsLlama405b) {
-  const LauncherRead read =
-      ReadText(LauncherGolden("llama_405b.mlperf"), "MLPerf configuration");
+  const LauncherRead read = ReadText(LauncherGolden("llama_405b.mlperf"), "MLPerf configuration");
   const v1::PlanRunRequest request = Completed(read);
   EXPECT_EQ(request.cluster().device_count(), 1024);
   EXPECT_EQ(request.layout().global_batch_size(), 288);

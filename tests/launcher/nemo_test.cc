@@ -200,7 +200,7 @@ TEST(MegatronBridge, WritesTheGradientsOfItsPlans) {
               HasSubstr("cfg.mixed_precision.grad_reduce_in_fp32 = True\n"));
 }
 
-// What the recipe sets itself is open.
+// The recipe's own settings are open.
 TEST(MegatronBridge, StartsFromARecipeByName) {
   const absl::StatusOr<LaunchText> text =
       ParseLaunchText("",

@@ -104,7 +104,7 @@ TEST(PythonSettings, PassesOverClassesAndImports) {
             Json::parse(R"json({"()": "C", "y": 1})json"));
 }
 
-// What a file does when it is started, and nothing of other branches.
+// A file's actions when it is started, and nothing of other branches.
 TEST(PythonSettings, TakesTheMainBlock) {
   EXPECT_EQ(OnlyPython("if __name__ == \"__main__\":\n    c = recipe()\n    c.train.x = 2\n"
                        "    if y:\n        c.train.z = 3\n"),
