@@ -30,6 +30,13 @@ using LaunchInput = GivenFields::LaunchInput;
 
 constexpr char kGroup[] = "Launchers (docs/launchers.md)";
 constexpr size_t kMaxLaunchFileBytes = size_t{256} << 10;  // LaunchFile.content
+constexpr char kScriptTakes[] =
+    "--script takes --emit=slurm, pytorchjob, trainjob or jobset, which start it";
+
+bool StartsScript(absl::string_view launcher) {
+  return absl::c_linear_search(
+      std::vector<absl::string_view>(absl::StrSplit(words::kProcessLaunchers, '|')), launcher);
+}
 
 grpc::Status Usage(const std::string& message) { return RefusalStatus("USAGE", message); }
 
@@ -241,8 +248,7 @@ void AddEmission(Emission* emission, CLI::App* command) {
       ->group(kGroup);
   AddFile("--emit-to", &emission->file, "write that into this file, besides the plan", command)
       ->group(kGroup);
-  AddFile("--script", &emission->script, "of slurm: the training script; default: its argument",
-          command)
+  AddFile("--script", &emission->script, "of slurm and Kubernetes: the training script", command)
       ->group(kGroup);
 }
 
@@ -250,15 +256,15 @@ grpc::Status PrepareEmission(const Emission& emission, const CommandLine& line,
                              v1::PlanRunRequest* request) {
   if (!emission.wanted()) {
     if (!emission.file.empty()) return Usage("--emit-to takes --emit, which says what to write");
-    return emission.script.empty() ? grpc::Status::OK : Usage("--script takes --emit=slurm");
+    return emission.script.empty() ? grpc::Status::OK : Usage(kScriptTakes);
   }
   if (line.server.prints_requests) {
     return Usage(
         "--print-request prints one request, and --emit sends more, which depend on the plan: "
         "leave out --emit to print the plan's");
   }
-  if (!emission.script.empty() && emission.launcher != "slurm") {
-    return Usage("--script takes --emit=slurm");
+  if (!emission.script.empty() && !StartsScript(emission.launcher)) {
+    return Usage(kScriptTakes);
   }
   if (line.json() && emission.file.empty()) {
     return Usage("--emit writes no JSON: give --emit-to=FILE with --output=json");
@@ -290,7 +296,7 @@ std::vector<std::string> LaunchersOf(const ServerAddress& server, const v1::Plan
     question.set_launcher(std::string(launcher));
     question.set_check_only(true);
     v1::ExportRunResponse answer;
-    if (launcher != "slurm" && CallExportRun(server, question, &answer).ok()) {
+    if (!StartsScript(launcher) && CallExportRun(server, question, &answer).ok()) {
       out.emplace_back(launcher);
     }
   }

@@ -81,7 +81,7 @@ void AddModelFlag(const FieldFlag& preset, const FieldFlag& config, GivenFields*
                   Message* values, CLI::App* app) {
   const auto give = [&preset, &config, given, values](const std::string& model) -> absl::Status {
     if (given->imports != nullptr && IsLaunchFile(model)) {
-      const std::string unreadable = CheckInput(model);
+      const std::string unreadable = CheckInput(LaunchFilePath(model));
       if (!unreadable.empty()) return absl::InvalidArgumentError(unreadable);
       given->AddLaunchFile({.name = model});
       return absl::OkStatus();

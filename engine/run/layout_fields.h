@@ -137,6 +137,8 @@ inline constexpr LayoutField kLayoutFields[] = {
             &Recomputation::latent_up_projections>(
         "layout.kernels.recompute_latent_up_projections"),
     FieldAt<&RunLayout::kernels, &MicroBatchSpec::expert_scaling>("layout.kernels.expert_scaling"),
+    FieldAt<&RunLayout::kernels, &MicroBatchSpec::expert_dispatch>(
+        "layout.kernels.expert_dispatch"),
     FieldAt<&RunLayout::attention_output_copied>("layout.kernels.attention_output_copied"),
     FieldAt<&RunLayout::fused_expert_activation>("layout.kernels.fused_expert_activation"),
 };

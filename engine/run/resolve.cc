@@ -1,9 +1,7 @@
 #include "engine/run/resolve.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
@@ -14,7 +12,7 @@
 #include "engine/model/flops/published_formulas.h"
 #include "engine/model/presets/presets.h"
 #include "engine/run/layout_fields.h"
-#include "engine/run/rate_requirement.h"
+#include "engine/time/rate_requirement.h"
 
 namespace sextant {
 namespace {
@@ -118,7 +116,11 @@ class Resolver {
       FindDevices({run_, accelerator, out_.precision.compute_data_type}, out_, violations_);
     }
     SEXTANT_RETURN_IF_ERROR(StatusOfAll(unknown_, violations_));
-    SEXTANT_RETURN_IF_ERROR(CheckRates(run_, out_.precision.compute_data_type, out_));
+    SEXTANT_RETURN_IF_ERROR(CheckRates({.devices = run_.cluster.device,
+                                        .requirement = run_.rate_requirement,
+                                        .type = out_.precision.compute_data_type,
+                                        .device_name = out_.device_name,
+                                        .matmul_source = out_.matmul_source()}));
     return std::move(out_);
   }
 
@@ -144,13 +146,13 @@ class Resolver {
 
   // The model's shape. Where it is invalid, the result keeps only its name.
   void ResolveShape(const ModelPreset* preset) {
-    const size_t faults = violations_.all().size();
+    const size_t faults = violations_.found_count();
     auto known = std::move(out_.shape.checked);
     out_.shape = ShapeOf(run_.model, preset, violations_);
     if (known != nullptr) out_.shape.checked = std::move(known);
-    const size_t with_shape = violations_.all().size();
+    const size_t with_shape = violations_.found_count();
     CheckLengths(run_.training, *out_.shape.architecture, violations_);
-    const bool lengths_are_sound = violations_.all().size() == with_shape;
+    const bool lengths_are_sound = violations_.found_count() == with_shape;
     if (with_shape != faults || violations_.Mentions("model.changes")) return;
     out_.model_name = out_.shape.name;
     if (out_.shape.checked == nullptr) work_.CountModel();

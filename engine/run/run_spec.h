@@ -24,8 +24,7 @@
 #include "engine/model/model_spec.h"
 #include "engine/model/sharding/parallel_layout.h"
 #include "engine/model/trace/micro_batch.h"
-#include "engine/run/device_selection.h"
-#include "engine/run/interruptions.h"
+#include "engine/time/rate_requirement.h"
 
 namespace sextant {
 
@@ -68,12 +67,6 @@ struct EconomicsSpec {
   absl::optional<double> seconds_to_deadline = {};  // from the run's start
 };
 
-// The least quality of the matrix multiplication rate; a worse rate is an error.
-struct RateRequirement {
-  absl::optional<RateSource> minimum_source = {};   // the worst allowed
-  absl::optional<double> maximum_age_seconds = {};  // of this host's measurements
-};
-
 // How far to look for a layout.
 enum class SearchExtent { kNone, kBounded, kExhaustive };
 
@@ -99,6 +92,22 @@ inline constexpr size_t kMaxBatchPhases = 64;
 struct BatchPhase {
   int64_t token_count = 0;
   int64_t global_batch_size = 0;  // sequences
+};
+
+// As in sextant.v1.InterruptionSpec. Absent fields add nothing.
+struct InterruptionSpec {
+  absl::optional<double> failures_per_device_hour = {};
+  absl::optional<double> restart_seconds = {};
+  absl::optional<double> checkpoint_write_bytes_per_second = {};
+  absl::optional<double> device_write_bytes_per_second = {};
+  absl::optional<double> checkpoint_read_bytes_per_second = {};
+  absl::optional<double> checkpoint_stall_ratio = {};
+  absl::optional<double> checkpoint_interval_seconds = {};
+  absl::optional<double> stall_ratio = {};
+
+  bool fails() const { return failures_per_device_hour.value_or(0) > 0; }
+  // True where the run writes checkpoints.
+  bool writes() const { return fails() || checkpoint_interval_seconds.has_value(); }
 };
 
 // How a run is laid out over its devices and executed. Absent fields have defaults; fields given
@@ -149,10 +158,6 @@ struct RunSpec {
   absl::optional<MeasuredStep> measured_step = {};
   InterruptionSpec interruptions = {};
 };
-
-// Appends to `violations` the invalid fields of `requirement`, whose field is `path`.
-void CheckRequirement(const RateRequirement& requirement, absl::string_view path,
-                      FieldViolations& violations);
 
 // Appends to `violations` all errors of `run` taken by itself: ranges, missing fields, exclusive
 // options. Names are resolved later.

@@ -39,7 +39,8 @@ int OffsetOf(const EnumDescriptor* type) {
       {v1::WeightStorage::Scaling_descriptor(), OffsetOf<WeightScalingPair>()},
       {v1::KernelChoices::Attention_descriptor(), OffsetOf<AttentionKernelPair>()},
       {v1::KernelChoices::Loss_descriptor(), OffsetOf<LossKindPair>()},
-      {v1::KernelChoices::ExpertScaling_descriptor(), OffsetOf<ExpertScalingPair>()}};
+      {v1::KernelChoices::ExpertScaling_descriptor(), OffsetOf<ExpertScalingPair>()},
+      {v1::KernelChoices::ExpertDispatch_descriptor(), OffsetOf<ExpertDispatchPair>()}};
   for (const auto& [known, offset] : kOffsets) {
     if (known == type) return offset;
   }

@@ -1,32 +1,151 @@
 #include "server/handler/planning_service.h"
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "engine/base/call_work.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
 #include "engine/model/presets/presets.h"
 #include "engine/run/job.h"
 #include "engine/search/allocate_compute.h"
+#include "engine/search/size_model.h"
 #include "server/call/call.h"
-#include "server/call/worker_pool.h"
+#include "server/call/status.h"
 #include "server/convert/allocate_compute.h"
+#include "server/convert/architecture.h"
+#include "server/convert/batched_run.h"
+#include "server/convert/device_resolver.h"
 #include "server/convert/layout.h"
+#include "server/convert/message_fields.h"
 #include "server/convert/run_spec.h"
+#include "server/convert/sizing.h"
 #include "server/handler/admit_answer.h"
-#include "server/handler/batch_plan_answer.h"
+#include "server/handler/export_answer.h"
 #include "server/handler/on_worker.h"
 #include "server/handler/plan_answer.h"
 #include "server/handler/size_cluster_answer.h"
-#include "server/handler/size_model_answer.h"
+#include "server/launcher/import.h"
 
 namespace sextant::server {
 namespace {
+
+void ModelTo(const LargestModel& size, const v1::PlanRunRequest& run, v1::SizeModelResponse* out) {
+  out->set_met(size.met);
+  out->set_basis(SizeBasisPair::To(size.basis));
+  out->set_parameter_count(size.model.parameter_count);
+  out->set_token_count(size.model.token_count);
+  if (size.shape.has_value()) ArchitectureTo(*size.shape, out->mutable_architecture());
+  out->set_width_ratio(size.model.width_ratio);
+  out->set_layer_count(size.model.layer_count);
+  out->set_limit(SizeLimitPair::To(size.limit));
+  if (size.model.sized.plan != nullptr) {
+    out->set_rates_fingerprint(SizedPlanTo(size.model.sized, run, out->mutable_plan()));
+  }
+  for (const SizedModel& model : size.tried) {
+    v1::TriedModel* const tried = out->add_tried();
+    tried->set_parameter_count(model.parameter_count);
+    tried->set_hidden_size(model.hidden_size);
+    tried->set_layer_count(model.layer_count);
+    TriedTo(model.sized, tried);
+  }
+}
+
+void CheckSizeModel(const v1::SizeModelRequest& request, FieldViolations& violations) {
+  static const check::NumberLimits run_limits(*v1::PlanRunRequest::descriptor(),
+                                              {"sextant.v1.TrainingSpec.token_count"});
+  static const check::NumberLimits limits(*v1::SizeModelRequest::descriptor(),
+                                          {"sextant.v1.SizeModelRequest.run"});
+  if (request.has_tokens_per_parameter()) {
+    CheckNumbers(run_limits, request.run(), "", violations);
+  } else {
+    CheckPlanNumbers(request.run(), violations);
+  }
+  CheckNumbers(limits, request, "", violations);
+}
+
+// The largest model that `request` asks for.
+//
+// Errors: those of FindLargestModel(), fields named from the request on.
+absl::Status AnswerSizeModel(const v1::SizeModelRequest& request, const DeviceResolver& resolver,
+                             CallWork& work, Metrics& metrics, v1::SizeModelResponse* out) {
+  const InFlight in_flight(metrics.plans_in_flight());
+  FieldViolations violations;
+  CheckSizeModel(request, violations);
+  const RunSpec run =
+      SizedRunFrom(request.run(), request.has_max_duration() ? &request.max_duration() : nullptr,
+                   resolver, violations);
+  absl::optional<double> ratio;
+  if (request.has_tokens_per_parameter()) ratio = request.tokens_per_parameter();
+  const absl::StatusOr<LargestModel> size =
+      FindLargestModel(run, ratio, std::move(violations), work);
+  if (!size.ok()) return InSizeRequest(size.status());
+  ModelTo(*size, request.run(), out);
+  for (const SizedModel& model : size->tried) {
+    metrics.layouts_considered().Increment(static_cast<double>(model.sized.layout_count));
+  }
+  return absl::OkStatus();
+}
+
+// The most runs of a batch.
+constexpr int kMaxBatchedRuns = 256;
+// The most runs of a batch that may search exhaustively: each takes up to seconds of a core.
+constexpr int kMaxExhaustiveRuns = 16;
+
+// Steps of CallWork for each run: its translation and resolution, about 0.1 ms. Large enough that
+// each run asks whether somebody still waits.
+constexpr int64_t kStepsARun = 10'000;
+
+absl::Status CheckCount(int count) {
+  if (count >= 1 && count <= kMaxBatchedRuns) return absl::OkStatus();
+  if (count == 0) {
+    return InvalidField("runs", absl::StrCat("is required: give 1 to ", kMaxBatchedRuns, " runs"));
+  }
+  return InvalidField("runs", absl::StrCat("are ", count, ": give at most ", kMaxBatchedRuns,
+                                           " in one call, the others in another"));
+}
+
+absl::StatusOr<std::string> AnswerRun(const v1::BatchPlanRunsRequest& batch, int index,
+                                      const DeviceResolver& resolver, CallWork& work,
+                                      Metrics& metrics, v1::Plan* out) {
+  const v1::PlanRunRequest& request = batch.runs(index);
+  FieldViolations violations;
+  CheckPlanNumbers(request, violations);
+  const RunSpec run =
+      BatchedRunFrom(request, resolver, batch.runs_size() <= kMaxExhaustiveRuns, violations);
+  return AnswerPlan({.request = request, .run = run, .violations = std::move(violations)}, work,
+                    metrics, out);
+}
+
+// Plans each run of `request`, in order, or says why it has no plan. A run's end costs no others
+// theirs; that of `work` ends the call.
+//
+// Errors: kInvalidArgument "runs" for none and for too many; those of `work`.
+absl::Status AnswerBatch(const v1::BatchPlanRunsRequest& request, const DeviceResolver& resolver,
+                         CallWork& work, Metrics& metrics, v1::BatchPlanRunsResponse* out) {
+  SEXTANT_RETURN_IF_ERROR(CheckCount(request.runs_size()));
+  out->mutable_runs()->Reserve(request.runs_size());
+  for (int i = 0; i < request.runs_size(); ++i) {
+    SEXTANT_RETURN_IF_ERROR(work.Spend(kStepsARun));
+    v1::PlannedRun& planned = *out->add_runs();
+    absl::StatusOr<std::string> rates =
+        AnswerRun(request, i, resolver, work, metrics, planned.mutable_plan());
+    if (rates.ok()) {
+      planned.set_rates_fingerprint(*std::move(rates));
+      continue;
+    }
+    SEXTANT_RETURN_IF_ERROR(work.Spend(0));  // the call's own end, not the run's
+    planned.clear_plan();
+    *planned.mutable_status() =
+        ToRpcStatus(BelowField(rates.status(), absl::StrCat("runs[", i, "]")), "");
+  }
+  return absl::OkStatus();
+}
 
 constexpr absl::Duration kProgressInterval = absl::Milliseconds(500);
 
@@ -109,6 +228,8 @@ PlanningService::PlanningService(Metrics& metrics, PlanningOptions options)
   Add(AnsweredBy(this, &PlanningService::Allocate,
                  OnWorker{options_.workers, options_.fleet,
                           [](const v1::AllocateComputeRequest& in) { return IsShort(in); }}));
+  Add(AnsweredBy(ImportRun, OnWorker<>{options_.workers}));
+  Add(AnsweredBy(AnswerExport, OnWorker<>{options_.workers}));
   Add({v1::AdmitRequest::descriptor(), v1::AdmitResponse::descriptor(),
        UnaryHandler(
            [this](Method& method, UnaryTransport& transport) { Admit(method, transport); })});

@@ -94,7 +94,9 @@ CommandJson ValueOf(const std::string& word) {
 size_t LauncherAt(WordSpan words, std::string* launcher) {
   const std::string program = ProgramOf(words.front());
   const bool second = words.size() > 1;
-  if (program == "torchrun" || program == "deepspeed") {
+  constexpr absl::string_view kFirst[] = {"torchrun", "deepspeed", "llamafactory-cli",
+                                          "swift",    "megatron",  "axolotl"};
+  if (absl::c_linear_search(kFirst, program)) {
     *launcher = program;
     return 1;
   }

@@ -14,7 +14,8 @@
 namespace sextant::server {
 
 struct LaunchCommand {
-  // "torchrun", "accelerate", "deepspeed", "trl" or "python"; "" for arguments alone.
+  // "torchrun", "accelerate", "deepspeed", "trl" or "python"; "llamafactory-cli", "axolotl",
+  // or ms-swift's "swift" or "megatron"; "" for arguments alone.
   std::string launcher = {};
   // The launcher's own: {"nproc_per_node": 8, "standalone": true}.
   nlohmann::json options = nlohmann::json::object();

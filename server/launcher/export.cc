@@ -20,13 +20,6 @@ constexpr int kMaxLayouts = 64;
 constexpr size_t kMaxScriptBytes = 4096;
 constexpr double kMaxElapsed = 1e12;
 
-std::string LauncherNames() { return absl::StrJoin(absl::StrSplit(kLaunchers, '|'), ", "); }
-
-bool IsLauncher(const std::string& name) {
-  return absl::c_linear_search(std::vector<absl::string_view>(absl::StrSplit(kLaunchers, '|')),
-                               absl::string_view(name));
-}
-
 absl::Status Refused(absl::string_view why) {
   return InvalidField("request", absl::StrCat("is refused: ", why));
 }
@@ -55,11 +48,12 @@ void NameFramework(const std::string& launcher, v1::PlanRunRequest* request) {
 
 absl::Status CheckExport(const v1::ExportRunRequest& request, v1::ExportRunResponse* out) {
   FieldViolations violations;
-  if (!IsLauncher(request.launcher())) {
+  const std::vector<std::string> names = LauncherNames();
+  if (!absl::c_linear_search(names, request.launcher())) {
     violations.Add("launcher",
                    absl::StrCat(request.launcher().empty() ? "is required: write one of "
                                                            : "is not known: write one of ",
-                                LauncherNames()));
+                                absl::StrJoin(names, ", ")));
   }
   if (request.layouts_size() > kMaxLayouts) {
     violations.Add("layouts",

@@ -166,6 +166,22 @@ constexpr FileFormat kFormats[] = {
          },
      .read = [](const LaunchText& text, bool) { return ReadAccelerate(text.Document()); },
      .settings = AccelerateSettings},
+    {.name = "configuration of LLaMA-Factory",
+     .recognises =
+         [](const LaunchText& text) {
+           return HasSettings(text) && IsLlamaFactory(text.documents.front());
+         },
+     .read = [](const LaunchText& text,
+                bool with_model) { return ReadLlamaFactory(text.documents.front(), with_model); },
+     .settings = LlamaFactorySettings},
+    {.name = "configuration of ms-swift",
+     .recognises =
+         [](const LaunchText& text) {
+           return HasSettings(text) && IsSwift(text.documents.front());
+         },
+     .read = [](const LaunchText& text,
+                bool with_model) { return ReadSwift(text.documents.front(), with_model); },
+     .settings = SwiftSettings},
     {.name = "configuration of a trainer of preferences",
      .recognises =
          [](const LaunchText& text) {
@@ -174,17 +190,13 @@ constexpr FileFormat kFormats[] = {
      .instead = kPreferenceTrainer},
     {.name = "file of Hugging Face's TrainingArguments",
      .recognises =
-         [](const LaunchText& text) {
-           return HasSettings(text) && IsTrainer(text.Document());
-         },
+         [](const LaunchText& text) { return HasSettings(text) && IsTrainer(text.Document()); },
      .read = [](const LaunchText& text,
                 bool with_model) { return ReadTrainer(text.Document(), with_model); },
      .settings = TrainerSettings},
     {.name = "configuration of FSDP",
      .recognises =
-         [](const LaunchText& text) {
-           return HasSettings(text) && IsFsdpFile(text.Document());
-         },
+         [](const LaunchText& text) { return HasSettings(text) && IsFsdpFile(text.Document()); },
      .read = [](const LaunchText& text, bool) { return ReadFsdpFile(text.Document()); }},
     {.name = "DeepSpeed configuration",
      .recognises =

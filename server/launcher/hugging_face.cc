@@ -14,33 +14,6 @@ namespace {
 
 using HfJson = nlohmann::json;
 
-struct ModuleMatrices {
-  const char* module;
-  const char* matrices;
-};
-
-// Source: the modules' names in src/transformers/models of huggingface/transformers: llama,
-// mistral, qwen2, mixtral, phi3, gpt_neox, falcon, bloom, gpt2 and opt.
-constexpr ModuleMatrices kAdapterModules[] = {
-    {"q_proj", "attention.query"},
-    {"k_proj", "attention.key"},
-    {"v_proj", "attention.value"},
-    {"o_proj", "attention.output"},
-    {"out_proj", "attention.output"},
-    {"query_key_value", "attention.query,attention.key,attention.value"},
-    {"qkv_proj", "attention.query,attention.key,attention.value"},
-    {"c_attn", "attention.query,attention.key,attention.value"},
-    {"gate_proj", "feed_forward.gate"},
-    {"up_proj", "feed_forward.up"},
-    {"gate_up_proj", "feed_forward.gate,feed_forward.up"},
-    {"down_proj", "feed_forward.down"},
-    {"fc1", "feed_forward.up"},
-    {"fc2", "feed_forward.down"},
-    {"dense_h_to_4h", "feed_forward.up"},
-    {"dense_4h_to_h", "feed_forward.down"},
-    {"lm_head", "output_head"},
-};
-
 bool IsOff(const HfJson& value) {
   if (value.is_boolean()) return !value.get<bool>();
   if (value.is_number()) return value.get<double>() == 0;
@@ -69,11 +42,15 @@ void ReadModelName(const Setting& setting, Reading& reading) {
   }
 }
 
-std::vector<std::string> MatricesOf(absl::string_view module) {
-  const auto found = absl::c_find_if(
-      kAdapterModules, [module](const ModuleMatrices& m) { return m.module == module; });
-  if (found == std::end(kAdapterModules)) return {};
-  return absl::StrSplit(found->matrices, ',');
+void SetTrainerFramework(bool deepspeed, Reading& reading) {
+  v1::RunLayout& defaults = *reading.out.defaults.mutable_layout();
+  if (deepspeed) {
+    reading.Set("layout.framework.kind", "deepspeed");
+    defaults.mutable_framework()->set_fused_projections(false);
+  } else {
+    defaults.mutable_framework()->set_kind(v1::FrameworkMemory::KIND_HUGGING_FACE_TRAINER);
+  }
+  defaults.mutable_kernels()->set_loss(v1::KernelChoices::LOSS_PLAIN);
 }
 
 HfJson Typed(HfJson document) {

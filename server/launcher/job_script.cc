@@ -158,7 +158,8 @@ absl::StatusOr<LauncherRead> ReadTorchtitanProgram(const LaunchLine& line, bool 
   return out;
 }
 
-// Another program, by the reader of commands; its settings are named as in a file.
+// Another program, by the reader of commands; its settings are named as in a file. One that it does
+// not know either is not understood.
 absl::StatusOr<LauncherRead> ReadOtherProgram(const LaunchLine& line, bool with_model) {
   SplitArguments words = Split(line.words, {});
   LauncherRead out;

@@ -141,6 +141,8 @@ absl::Span<const Setting> LlamaFactorySettings();
 absl::StatusOr<LauncherRead> ReadLlamaFactory(nlohmann::json document, bool with_model);
 absl::Span<const Setting> SwiftSettings();
 absl::StatusOr<LauncherRead> ReadSwift(nlohmann::json document, bool with_model);
+// The devices of its environment: NPROC_PER_NODE times NNODES; 0 where it does not say it.
+int64_t SwiftDevices(const nlohmann::json& environment);
 // Arguments of its `megatron sft`: Megatron-LM's with underscores, and a model by its name.
 absl::StatusOr<LauncherRead> ReadSwiftMegatron(nlohmann::json document, bool with_model);
 

@@ -90,6 +90,14 @@ constexpr Setting kFactorySettings[] = {
 
 }  // namespace
 
+bool IsLlamaFactory(const nlohmann::json& document) {
+  for (const char* const name : {"finetuning_type", "cutoff_len", "lora_target", "dataset_dir",
+                                 "neat_packing", "quantization_bit"}) {
+    if (document.contains(name)) return true;
+  }
+  return document.contains("stage") && document.contains("model_name_or_path");
+}
+
 absl::Span<const Setting> LlamaFactorySettings() { return kFactorySettings; }
 
 absl::StatusOr<LauncherRead> ReadLlamaFactory(nlohmann::json document, bool with_model) {
@@ -108,7 +116,8 @@ absl::StatusOr<LauncherRead> ReadLlamaFactory(nlohmann::json document, bool with
   if (out.TakeSwitch("use_muon", false)) out.Set("optim", "muon");
   out.TakeDeepspeed("deepspeed", kFactoryDeepspeed);
   out.TakeLiger("enable_liger_kernel");
-  return out.Read(with_model);
+  return out.Read(
+      [&](nlohmann::json arguments) { return ReadTrainer(std::move(arguments), with_model); });
 }
 
 }  // namespace sextant::server

@@ -3,8 +3,10 @@
 #include "server/launcher/megatron.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -117,18 +119,21 @@ void WriteDropout(const Setting& setting, Writing& writing) {
   writing.list.Add("--hidden-dropout", dropout);
 }
 
+// Transformer Engine's overwrites the logits by their gradient.
+// Source: NVIDIA/TransformerEngine, transformer_engine/pytorch/cross_entropy.py.
 void ReadLoss(const Setting& setting, Reading& reading) {
-  constexpr char kFusion[] = "--cross-entropy-fusion-impl";
   if (!reading.file.Has(setting.name)) return;
-  if (reading.file.Text(kFusion).value_or("native") != "native")
-    return reading.file.Ignore(kFusion);
-  reading.Set(setting.field, setting.words);
+  reading.Set(setting.field,
+              reading.file.Choose("--cross-entropy-fusion-impl",
+                                  "native=vocabulary-parallel-compiled|te=fused", setting.words));
 }
 void WriteLoss(const Setting& setting, Writing& writing) {
   using Kernels = v1::KernelChoices;
-  if (writing.layout().kernels().loss() != Kernels::LOSS_VOCABULARY_PARALLEL_COMPILED) return;
+  const Kernels::Loss loss = writing.layout().kernels().loss();
+  const bool fused = loss == Kernels::LOSS_FUSED;
+  if (!fused && loss != Kernels::LOSS_VOCABULARY_PARALLEL_COMPILED) return;
   writing.list.Add(setting.name, true);
-  writing.list.Add("--cross-entropy-fusion-impl", "native");
+  writing.list.Add("--cross-entropy-fusion-impl", fused ? "te" : "native");
 }
 
 void WriteGroupedExperts(const Setting& setting, Writing& writing) {
@@ -194,11 +199,12 @@ constexpr Setting kMegatronSettings[] = {
     Present("--bf16").By(ReadPrecision, WritePrecision),
     Present("--fp16"),
     Other("--fp8-format"),
-    Other("--fp8-recipe"),
+    Other("--fp8-recipe").For("layout.storage.scaling").Joined(),
     Present("--fp8-param-gather"),
     Other("--fp4-format"),
     Present("--accumulate-allreduce-grads-in-fp32"),
     Present("--grad-reduce-in-bf16"),
+    Other("--main-grads-dtype"),
     Takes("training.precision.compute_data_type", "fp32|fp16|bf16|fp8|fp8-e4m3|mxfp8|nvfp4"),
     Takes("training.precision.weight_data_type", "fp32|fp16|bf16|fp8|fp8-e4m3"),
     Takes("training.precision.gradient_data_type", "fp32|fp16|bf16"),
@@ -226,7 +232,35 @@ constexpr Setting kMegatronSettings[] = {
     Takes("layout.kernels.recompute_activation_function"),
     Takes("layout.kernels.recompute_norm_outputs"),
     Takes("layout.kernels.recompute_latent_up_projections"),
+    // Overlaps, dispatchers and graphs.
+    Present("--overlap-grad-reduce")
+        .For("layout.software.data_exchange_overlap")
+        .By(ReadDataOverlap, WriteDataOverlap),
+    Present("--overlap-param-gather").For("layout.software.overlap_contention").Joined(),
+    Present("--tp-comm-overlap")
+        .For("layout.software.tensor_exchange_exposure")
+        .By(ReadTensorOverlap, WriteTensorOverlap),
+    Present("--disable-tp-comm-bulk-dgrad"),
+    Present("--disable-tp-comm-bulk-wgrad"),
+    Present("--disable-tp-comm-overlap-ag"),
+    Present("--disable-tp-comm-overlap-rs"),
+    Present("--disable-tp-comm-split-ag"),
+    Present("--disable-tp-comm-split-rs"),
+    Present("--no-overlap-p2p-communication")
+        .For("layout.software.pipeline_exchange_exposure")
+        .By(ReadSends, WriteSends),
+    Other("--moe-token-dispatcher-type")
+        .For("layout.kernels.expert_dispatch")
+        .By(ReadDispatcher, WriteDispatcher),
+    Present("--moe-enable-deepep").For("layout.software.one_copy_per_node").Joined(),
+    Other("--moe-flex-dispatcher-backend"),
+    Other("--moe-expert-capacity-factor")
+        .For("layout.kernels.expert_load_factor")
+        .By(ReadCapacity, [](auto&...) {}),
+    Present("--moe-pad-expert-input-to-capacity"),
     // Kernels.
+    Switch("--no-bias-swiglu-fusion", "layout.kernels.fused_expert_activation", "false")
+        .Read(ReadUnfusedActivation),
     Choice("--attention-backend", "layout.kernels.attention",
            "flash=|fused=|unfused=unfused|local=unfused|auto=")
         .Unset("flash"),
@@ -234,15 +268,20 @@ constexpr Setting kMegatronSettings[] = {
     Other("--attention-dropout").For("layout.kernels.dropout").By(ReadDropout, WriteDropout),
     Other("--hidden-dropout"),
     Switch("--cross-entropy-loss-fusion", "layout.kernels.loss", "vocabulary-parallel-compiled")
-        .Only("vocabulary-parallel|vocabulary-parallel-compiled")
+        .Only("vocabulary-parallel|vocabulary-parallel-compiled|fused")
         .By(ReadLoss, WriteLoss),
     Other("--cross-entropy-fusion-impl"),
+    Lacks("layout.kernels.loss_chunk_tokens", "its losses work on all tokens at once"),
     Switch("--moe-grouped-gemm", "layout.framework.grouped_experts").Written(WriteGroupedExperts),
     Choice("--transformer-impl", "layout.framework.transformer_engine", "local=false|*="),
     Switch("--no-gradient-accumulation-fusion", "layout.framework.fused_weight_gradient", "false"),
     Switch("--deterministic-mode", "layout.framework.deterministic").Absent("false"),
-    Choice("--cuda-graph-impl", "layout.framework.captured_graphs", "local=true|~none=false|*=true")
-        .Absent("false"),
+    Choice("--cuda-graph-impl", "layout.framework.captured_graphs",
+           "local=true|none=false|transformer_engine=true|~full_iteration=true")
+        .Read(ReadGraphs),
+    Present("--enable-cuda-graph"),
+    Present("--external-cuda-graph"),
+    Other("--cuda-graph-scope", SettingValues::kSome),
     Takes("layout.framework.kind", "megatron-lm|megatron-bridge")
         .Absent("megatron-lm")
         .Read(ReadFrameworkKind),
@@ -275,26 +314,22 @@ constexpr Setting kMegatronSettings[] = {
     Lowers("--main-grads-dtype", "training.precision.gradient_data_type"),
     Lowers("--fp4-param", "training.precision.weight_data_type"),
     Lowers("--cross-entropy-fusion-impl", "layout.kernels.loss"),
+    Lowers("--fp16-lm-cross-entropy", "layout.kernels.loss"),
+    Lowers("--reuse-grad-buf-for-mxfp8-param-ag"),
     Lowers("--use-torch-fsdp2", "layout.sharding.zero_stage"),
     Lowers("--empty-unused-memory-level", "layout.framework.fragmentation_ratio"),
 };
 
-absl::StatusOr<LauncherRead> ReadMegatronFile(absl::StatusOr<SettingFile> file, bool with_model) {
-  return ReadSettings(kMegatronSettings, with_model, std::move(file), [](Reading& reading) {
-    v1::ParallelLayout& parallel = *reading.layout().mutable_parallel();
-    const int64_t groups = reading.file.Count("--num-query-groups").value_or(1);
-    if (reading.file.Has("--group-query-attention") &&
-        std::max(parallel.tensor_parallel_size(), int64_t{1}) > groups) {
-      parallel.set_split_key_value_heads(true);
-    }
-    // Megatron-LM's default is a micro-batch on each rank.
-    reading.out.sequences_per_rank = reading.layout().micro_batch_size();
-  });
-}
-
 }  // namespace
 
-absl::Span<const Setting> MegatronSettings() { return kMegatronSettings; }
+absl::Span<const Setting> MegatronSettings() {
+  static const std::vector<Setting> table = [] {
+    std::vector<Setting> out(std::begin(kMegatronSettings), std::end(kMegatronSettings));
+    absl::c_copy(MegatronPassed(), std::back_inserter(out));
+    return out;
+  }();
+  return table;
+}
 
 SettingFile::Names MegatronNames() {
   SettingFile::Names out;
@@ -310,7 +345,7 @@ SettingFile::Names MegatronNames() {
 }
 
 absl::StatusOr<std::vector<std::string>> MegatronLines(const LaunchedRun& run) {
-  const absl::StatusOr<Writing> written = WriteSettings("Megatron-LM", kMegatronSettings, run);
+  const absl::StatusOr<Writing> written = WriteSettings("Megatron-LM", MegatronSettings(), run);
   if (!written.ok()) return written.status();
   return written->list.Arguments();
 }
@@ -322,11 +357,24 @@ absl::StatusOr<LauncherFile> WriteMegatron(const LaunchedRun& run) {
 }
 
 absl::StatusOr<LauncherRead> ReadMegatron(const std::string& text, bool with_model) {
-  return ReadMegatronFile(SettingFile::FromArguments(text, MegatronNames()), with_model);
+  return ReadMegatron(SettingFile::FromArguments(text, MegatronNames()), with_model);
 }
 
 absl::StatusOr<LauncherRead> ReadMegatronWords(std::vector<std::string> words, bool with_model) {
-  return ReadMegatronFile(SettingFile::FromWords(std::move(words), MegatronNames()), with_model);
+  return ReadMegatron(SettingFile::FromWords(std::move(words), MegatronNames()), with_model);
+}
+
+absl::StatusOr<LauncherRead> ReadMegatron(absl::StatusOr<SettingFile> file, bool with_model) {
+  return ReadSettings(MegatronSettings(), with_model, std::move(file), [](Reading& reading) {
+    v1::ParallelLayout& parallel = *reading.layout().mutable_parallel();
+    const int64_t groups = reading.file.Count("--num-query-groups").value_or(1);
+    if (reading.file.Has("--group-query-attention") &&
+        std::max(parallel.tensor_parallel_size(), int64_t{1}) > groups) {
+      parallel.set_split_key_value_heads(true);
+    }
+    // Megatron-LM's default is a micro-batch on each rank.
+    reading.out.sequences_per_rank = reading.layout().micro_batch_size();
+  });
 }
 
 }  // namespace sextant::server

@@ -68,20 +68,6 @@ void TranslateSwiftEngine(Translation& out) {
   out.Set("fsdp_config", {{"reshard_after_forward", true}, {"activation_checkpointing", true}});
 }
 
-// The devices of `ENV`, which a file sets, or of variables before a command.
-int64_t SwiftDevices(const SwiftJson& environment) {
-  const auto count = [&](const char* name, int64_t absent) {
-    int64_t out = absent;
-    if (!environment.is_object() || !environment.contains(name)) return out;
-    const SwiftJson& value = environment[name];
-    if (value.is_number_integer()) return value.get<int64_t>();
-    if (value.is_string() && absl::SimpleAtoi(value.get<std::string>(), &out)) return out;
-    return int64_t{0};
-  };
-  const auto devices = Product(count("NPROC_PER_NODE", 0), count("NNODES", 1));
-  return devices.value_or(0) > 0 ? *devices : 0;
-}
-
 constexpr Setting kSwiftSettings[] = {
     Parts("model|tuner_type|train_type|sft_type|lora_rank|target_modules|quant_method|quant_bits|"
           "bnb_4bit_use_double_quant|torch_dtype|bf16|fp16|max_length|attn_impl|"
@@ -140,11 +126,36 @@ constexpr Setting kSwiftSettings[] = {
 
 }  // namespace
 
+int64_t SwiftDevices(const SwiftJson& environment) {
+  const auto count = [&](const char* name, int64_t absent) {
+    int64_t out = absent;
+    if (!environment.is_object() || !environment.contains(name)) return out;
+    const SwiftJson& value = environment[name];
+    if (value.is_number_integer()) return value.get<int64_t>();
+    if (value.is_string() && absl::SimpleAtoi(value.get<std::string>(), &out)) return out;
+    return int64_t{0};
+  };
+  const auto devices = Product(count("NPROC_PER_NODE", 0), count("NNODES", 1));
+  return devices.value_or(0) > 0 ? *devices : 0;
+}
+
+bool IsSwift(const SwiftJson& document) {
+  if (!document.contains("model")) return false;
+  for (const char* const name : {"tuner_type", "train_type", "sft_type", "attn_impl", "quant_bits",
+                                 "split_dataset_ratio", "freeze_vit", "use_hf"}) {
+    if (document.contains(name)) return true;
+  }
+  return document.contains("torch_dtype") && document.contains("target_modules");
+}
+
 absl::Span<const Setting> SwiftSettings() { return kSwiftSettings; }
 
 absl::StatusOr<LauncherRead> ReadSwift(nlohmann::json document, bool with_model) {
   if (document.contains("rlhf_type")) return absl::InvalidArgumentError(kPreferenceTrainer);
   Translation out(std::move(document), kSwiftSettings);
+  for (const char* const name : {"bf16", "fp16", "gradient_accumulation_steps"}) {
+    out.Rename(name, name);
+  }
   out.Pass("packing");
   out.Pass("padding_free");
   out.Rename("model", "model");
@@ -161,7 +172,8 @@ absl::StatusOr<LauncherRead> ReadSwift(nlohmann::json document, bool with_model)
   TranslateSwiftEngine(out);
   const int64_t devices = SwiftDevices(out.Take("ENV"));
   const bool length = out.Has("max_length");
-  absl::StatusOr<LauncherRead> read = out.Read(with_model);
+  absl::StatusOr<LauncherRead> read =
+      out.Read([&](SwiftJson arguments) { return ReadTrainer(std::move(arguments), with_model); });
   if (!read.ok()) return read;
   if (open) read->open.emplace_back("torch_dtype");
   if (!length) read->open.emplace_back("max_length");  // the model's longest

@@ -85,8 +85,8 @@ std::string Translation::NameOf(const std::string& argument) const {
   return found == names_.end() ? argument : found->second;
 }
 
-absl::StatusOr<LauncherRead> Translation::Read(bool with_model) {
-  absl::StatusOr<LauncherRead> read = ReadTrainer(std::move(arguments_), with_model);
+absl::StatusOr<LauncherRead> Translation::Read(ReadArguments read_arguments) {
+  absl::StatusOr<LauncherRead> read = read_arguments(std::move(arguments_));
   if (!read.ok()) {
     std::string message(read.status().message());
     for (const auto& [argument, name] : names_) {
@@ -100,7 +100,7 @@ absl::StatusOr<LauncherRead> Translation::Read(bool with_model) {
   }
   for (LoweringSetting& each : read->lowering) each.text = NameOf(each.text);
   absl::StatusOr<LauncherRead> own =
-      ReadSettings(table_, with_model, SettingFile::FromDocument(std::move(own_)));
+      ReadSettings(table_, false, SettingFile::FromDocument(std::move(own_)));
   if (!own.ok()) return own.status();
   Join(*own, "", &*read);
   Join(out_, "", &*read);

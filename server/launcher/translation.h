@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -48,8 +49,9 @@ class Translation {
   // Liger's kernels at `name`, off by default: logits chunk by chunk, and less in other layers.
   void TakeLiger(const std::string& name);
 
-  // Reads all. Errors: as ReadTrainer(), by the program's names.
-  absl::StatusOr<LauncherRead> Read(bool with_model);
+  // Reads all, TrainingArguments by `read`. Errors: its, by the program's names.
+  using ReadArguments = absl::FunctionRef<absl::StatusOr<LauncherRead>(Json arguments)>;
+  absl::StatusOr<LauncherRead> Read(ReadArguments read);
 
  private:
   // The program's name of one of TrainingArguments.

@@ -25,7 +25,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kMaxDepth = 32;
-constexpr size_t kMaxYamlFaultBytes = 200;
 
 // Why reading stopped: an event handler can stop it by an exception alone. Caught in ReadYaml().
 struct Refusal {
@@ -149,7 +148,7 @@ absl::StatusOr<std::vector<Json>> ReadYaml(const std::string& text) {
   } catch (const Refusal& refusal) {
     return Fault(refusal.at, refusal.why);
   } catch (const YAML::Exception& error) {
-    return Fault(error.mark, Clip(error.msg, kMaxYamlFaultBytes));
+    return Fault(error.mark, Clip(error.msg, 200));
   }
 }
 

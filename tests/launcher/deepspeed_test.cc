@@ -113,8 +113,10 @@ TEST(ReadDeepspeed, ListsWhatAccelerateFillsIn) {
                           "offload_optimizer": {"device": "nvme", "pin_memory": true}}})");
   EXPECT_THAT(read.open, ElementsAre("bf16.enabled", "optimizer.params.lr", "train_batch_size",
                                      "train_micro_batch_size_per_gpu"));
-  EXPECT_THAT(read.ignored,
+  EXPECT_THAT(read.ignored, ElementsAre("zero_optimization.offload_optimizer.device"));
+  EXPECT_THAT(read.passed,
               ElementsAre("gradient_clipping", "zero_optimization.offload_optimizer.pin_memory"));
+  EXPECT_THAT(LoweringOf(read), ElementsAre("zero_optimization.offload_optimizer.device = nvme"));
   EXPECT_EQ(read.request.training().precision().compute_data_type(), v1::DATA_TYPE_UNSPECIFIED);
   EXPECT_EQ(read.request.layout().framework().reduce_bucket_elements(), 500'000'000);
   EXPECT_TRUE(read.request.layout().sharding().offload_optimizer());
