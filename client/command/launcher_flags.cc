@@ -202,8 +202,7 @@ grpc::Status CallImportRun(const ServerAddress& server, const v1::ImportRunReque
                            v1::ImportRunResponse* response) {
   ServerAddress sending = server;
   sending.prints_requests = false;
-  grpc::Status status =
-      Call(sending, &v1::PlanningService::Stub::ImportRun, request, response);
+  grpc::Status status = Call(sending, &v1::PlanningService::Stub::ImportRun, request, response);
   if (status.ok() && response->files_size() != request.files_size()) {
     return Incomplete("account of each file");
   }

@@ -15,6 +15,7 @@ const { Code, ConnectError, createClient } = await load(require.resolve("@connec
 const { createConnectTransport } = await load(require.resolve("@connectrpc/connect-node"));
 const { toJson } = await load(require.resolve("@bufbuild/protobuf"));
 const planning = await load(`${generated}/sextant/v1/planning_service_pb.js`);
+const options = await load(`${generated}/sextant/v1/plan_options_pb.js`);
 const hardware = await load(`${generated}/sextant/v1/hardware_service_pb.js`);
 const plan = planning.PlanRunResponseSchema;
 const details = await load(`${generated}/google/rpc/error_details_pb.js`);
@@ -37,7 +38,7 @@ const SEARCH = {
   cluster: { ...QUESTION.cluster, deviceCount: 49152n },
   layout: { globalBatchSize: 49152n },
   options: {
-    search: planning.LayoutSearch.EXHAUSTIVE, tensorAcrossNodes: true, searchKernels: true,
+    search: options.LayoutSearch.EXHAUSTIVE, tensorAcrossNodes: true, searchKernels: true,
   },
 };
 
