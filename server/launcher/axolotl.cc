@@ -99,15 +99,14 @@ void ReadAxolotlLoss(const Setting& setting, Reading& reading) {
   for (const std::string& plugin : file.Texts("plugins")) {
     const bool cuts = plugin == kCutLossPlugin;
     cut = cut || cuts;
-    constexpr absl::string_view kByTheirSettings[] = {
-        kLigerPlugin,
-        kExpertPlugin,
-        "axolotl.integrations.kernels.KernelsPlugin",
-        "axolotl.integrations.spectrum.SpectrumPlugin",
-        "axolotl.integrations.kd.KDPlugin",
-        "axolotl.integrations.lm_eval.LMEvalPlugin",
-        "axolotl.integrations.swanlab.SwanLabPlugin"};
-    if (cuts || absl::c_linear_search(kByTheirSettings, plugin)) continue;
+    const absl::string_view by_their_settings[] = {kLigerPlugin,
+                                                   kExpertPlugin,
+                                                   "axolotl.integrations.kernels.KernelsPlugin",
+                                                   "axolotl.integrations.spectrum.SpectrumPlugin",
+                                                   "axolotl.integrations.kd.KDPlugin",
+                                                   "axolotl.integrations.lm_eval.LMEvalPlugin",
+                                                   "axolotl.integrations.swanlab.SwanLabPlugin"};
+    if (cuts || absl::c_linear_search(by_their_settings, plugin)) continue;
     reading.out.ignored.push_back(absl::StrCat("plugins: ", plugin));
   }
   if (file.Has("cut_cross_entropy")) cut = file.IsOn("cut_cross_entropy") && cut;
