@@ -53,9 +53,10 @@ using StatusOfText = absl::FunctionRef<absl::Status(const std::string&)>;
 void ExpectUnwritten(const std::string& table, StatusOfText status_of_changes);
 void ExpectUnread(const std::string& table, StatusOfText status_of_text);
 
-// Reads every start of a golden file, and the file with each byte replaced by one of `bytes`.
+// Reads every start of a golden file, and the file with each byte replaced by one of `bytes`; of
+// large ones those at every `step`th place.
 void TryEveryCut(const std::string& file, const std::string& bytes,
-                 absl::FunctionRef<void(const std::string&)> read);
+                 absl::FunctionRef<void(const std::string&)> read, size_t step = 1);
 
 // A file of tests/golden/launchers, and the lines of one that are not comments.
 std::string LauncherGolden(const std::string& file);
