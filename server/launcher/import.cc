@@ -1,5 +1,6 @@
 #include "server/launcher/import.h"
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,18 @@ std::string AsPredicate(absl::string_view message) {
   return absl::StrCat("is ", message);
 }
 
+// Reads by the format. A value of a type that a reader does not expect is an error of the file, not
+// of the server: nlohmann's library says so by an exception.
+absl::StatusOr<LauncherRead> ReadBy(const FileFormat& format, const LaunchText& text,
+                                    bool with_model) {
+  try {
+    return format.read(text, with_model);
+  } catch (const nlohmann::json::exception&) {
+    return absl::InvalidArgumentError(
+        "a setting has a value of another type than its program takes: correct it");
+  }
+}
+
 // Reads one; the status says what is wrong with its content.
 absl::StatusOr<UnionFile> ReadLaunchFile(const v1::LaunchFile& file, int place, bool with_model) {
   absl::StatusOr<LaunchText> text = ParseLaunchText(file.name(), file.content());
@@ -43,7 +56,7 @@ absl::StatusOr<UnionFile> ReadLaunchFile(const v1::LaunchFile& file, int place, 
     return absl::InvalidArgumentError(
         absl::StrCat("is ", words::WithArticle(format->name), ": not read; ", format->instead));
   }
-  absl::StatusOr<LauncherRead> read = format->read(*text, with_model);
+  absl::StatusOr<LauncherRead> read = ReadBy(*format, *text, with_model);
   if (!read.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("is ", words::WithArticle(format->name), ": ", read.status().message()));

@@ -47,9 +47,8 @@ bool IsPython(const std::vector<absl::string_view>& lines) {
 // "name: value" or "- item" first: no shell script starts so.
 bool IsYaml(const std::vector<absl::string_view>& lines) {
   const absl::string_view first = lines.front();
-  if (absl::StartsWith(first, "---") && first.size() > 3 && first[3] == '-') return false;
-  if (absl::StartsWith(first, "---") || absl::StartsWith(first, "- "))
-    return first == "---" || first[0] == '-';
+  if (absl::StartsWith(first, "----")) return false;
+  if (absl::StartsWith(first, "---") || absl::StartsWith(first, "- ")) return true;
   const size_t colon = first.find(':');
   if (colon == absl::string_view::npos) return false;
   const absl::string_view key = first.substr(0, colon);

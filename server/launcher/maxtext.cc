@@ -68,7 +68,11 @@ void ReadMaxtextAxes(const Setting&, Reading& reading) {
   const std::optional<int64_t> context = AxisOf(file, "context");
   const std::optional<int64_t> experts = AxisOf(file, "expert");
   const std::optional<int64_t> sequence = AxisOf(file, "tensor_sequence");
-  if (tensor.has_value()) parallel.set_tensor_parallel_size(*tensor * sequence.value_or(1));
+  if (tensor.has_value()) {
+    const std::optional<int64_t> both = Product(*tensor, sequence.value_or(1));
+    if (!both.has_value()) file.Refuse("ici_tensor_parallelism", "write fewer ranks");
+    parallel.set_tensor_parallel_size(both.value_or(1));
+  }
   if (tensor.value_or(1) > 1) layout.set_sequence_parallel(sequence.value_or(1) > 1);
   if (stages.has_value()) parallel.set_pipeline_parallel_size(*stages);
   if (context.has_value()) layout.set_context_parallel_size(*context);

@@ -24,8 +24,8 @@ inline constexpr char kPythonArguments[] = "[]";
 // Reads every function that returns settings, and the statements outside of functions. Read are
 // assignments such as `cfg.train.micro_batch_size = 2`, keyword arguments, constants, products and
 // sums of numbers, lists and dicts of all these, and calls of functions above in the same text. A
-// dotted name that nothing assigns is its text, "torch.bfloat16". What else a value may be, and all
-// that an `if` or a loop assigns, is "auto": open.
+// dotted name that nothing assigns is its text, "torch.bfloat16". Any other value is "auto", which
+// means open. So is whatever an `if` or a loop assigns.
 //
 // Errors: kInvalidArgument, saying the line: a text or a bracket without an end, or nested more
 // than 32 deep.

@@ -40,6 +40,13 @@ std::string FolderOfModel(absl::string_view text, absl::string_view function) {
   return std::string(function.substr(0, function.find('_')));
 }
 
+// A section to add to: an empty one in place of a value that is none.
+Json& SectionIn(Json& root, const char* name) {
+  Json& out = root[name];
+  if (!out.is_object()) out = Json::object();
+  return out;
+}
+
 // The sections of a configuration in TOML.
 Json SectionsOf(const PythonSettings& settings, const std::string& text) {
   Json out = Json::object();
@@ -53,25 +60,28 @@ Json SectionsOf(const PythonSettings& settings, const std::string& text) {
   const Json& arguments = At(At(settings.values, "model_spec"), kPythonArguments);
   out.erase("model_spec");
   if (arguments.is_array() && !arguments.empty()) {
-    out["model"]["name"] = FolderOfModel(text, settings.function);
-    out["model"]["flavor"] = arguments.back();
+    Json& model = SectionIn(out, "model");
+    model["name"] = FolderOfModel(text, settings.function);
+    model["flavor"] = arguments.back();
   }
   const Json& converters = At(At(settings.values, "model_converters"), "converters");
   out.erase("model_converters");
   if (converters.is_array()) {
+    Json names = Json::array();
     for (const Json& each : converters) {
       const std::string callee = CalleeOf(each);
-      out["model"]["converters"].push_back(absl::StrContains(callee, "Float8")
-                                               ? "quantize.linear.float8"
-                                           : absl::StrContains(callee, "MX") ? "quantize.linear.mx"
-                                                                             : callee);
+      names.push_back(absl::StrContains(callee, "Float8") ? "quantize.linear.float8"
+                      : absl::StrContains(callee, "MX")   ? "quantize.linear.mx"
+                                                          : callee);
       if (At(each, "enable_fsdp_float8_all_gather") == true) {
-        out["quantize"]["linear"]["float8"]["enable_fsdp_float8_all_gather"] = true;
+        Json& linear = SectionIn(SectionIn(out, "quantize"), "linear");
+        SectionIn(linear, "float8")["enable_fsdp_float8_all_gather"] = true;
       }
     }
+    SectionIn(out, "model")["converters"] = std::move(names);
   }
   if (absl::StrContains(CalleeOf(At(settings.values, "optimizer")), "InBackward")) {
-    out["optimizer"]["early_step_in_backward"] = true;
+    SectionIn(out, "optimizer")["early_step_in_backward"] = true;
   }
   return out;
 }

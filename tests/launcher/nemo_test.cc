@@ -133,6 +133,21 @@ TEST(TorchtitanPython, ReadsTheFunctionThatIsNamed) {
   EXPECT_EQ(read.step_count, 1000);
 }
 
+// A text where a section is expected is no section.
+TEST(TorchtitanPython, ReadsSectionsThatAreNone) {
+  const absl::StatusOr<LaunchText> text = ParseLaunchText(
+      "",
+      "from torchtitan.config import TrainingConfig\ndef run():\n"
+      "    return Trainer.Config(model=\"x\", quantize=1, optimizer=[], model_spec=f(\"8B\"),\n"
+      "        model_converters=C(converters=[Float8(enable_fsdp_float8_all_gather=True)]),\n"
+      "        training=TrainingConfig(seq_len=64))\n");
+  ASSERT_TRUE(text.ok()) << text.status();
+  const absl::StatusOr<LauncherRead> read = FormatOf(*text)->read(*text, true);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->request.training().sequence_length(), 64);
+  EXPECT_EQ(read->request.training().precision().compute_data_type(), v1::DATA_TYPE_FP8);
+}
+
 TEST(TorchtitanPython, AsksWhichOfSeveral) {
   const absl::StatusOr<LaunchText> text =
       ParseLaunchText("a.py", LauncherGolden("torchtitan_registry.py"));
