@@ -25,6 +25,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kMaxDepth = 32;
+constexpr size_t kMaxDocuments = 1000;
 
 // Why reading stopped: an event handler can stop it by an exception alone. Caught in ReadYaml().
 struct Refusal {
@@ -140,11 +141,15 @@ absl::StatusOr<std::vector<Json>> ReadYaml(const std::string& text) {
   std::istringstream in(text);
   try {
     YAML::Parser parser(in);
-    for (;;) {
+    // At a mark that starts no document, such as ",", the parser of release 0.7 finds an empty one
+    // again and again.
+    for (size_t i = 0; i < kMaxDocuments; ++i) {
       DocumentBuilder builder;
       if (!parser.HandleNextDocument(builder)) return out;
       if (!builder.empty()) out.push_back(builder.Take());
     }
+    return absl::InvalidArgumentError(absl::StrCat("no YAML: it has more than ", kMaxDocuments,
+                                                   " documents, or a mark where none starts"));
   } catch (const Refusal& refusal) {
     return Fault(refusal.at, refusal.why);
   } catch (const YAML::Exception& error) {

@@ -63,6 +63,13 @@ TEST(ReadYaml, RefusesWhatGrows) {
   EXPECT_THAT(Why(deep), HasSubstr("it is nested more than 32 deep"));
 }
 
+// yaml-cpp 0.7 takes no step past the first two.
+TEST(ReadYaml, EndsWhereNoDocumentStarts) {
+  for (const char* text : {",a: 1\n", "a: 1\n---\n, b\n", "}", "]"}) {
+    EXPECT_THAT(Why(text), HasSubstr("no YAML: ")) << text;
+  }
+}
+
 TEST(ReadYaml, SaysWhereTextIsNoYaml) {
   EXPECT_THAT(Why("a: 1\n b: 2\n"), HasSubstr("no YAML: line 2: "));
   EXPECT_THAT(Why("a: [1, 2"), HasSubstr("no YAML: line "));
