@@ -113,7 +113,7 @@ std::optional<int64_t> ShellSum(absl::string_view text, const ShellVariables& va
   return SumReader(text, variables).Read();
 }
 
-void ShellWords::Fail(const char* why) {
+void ShellWords::Fail(absl::string_view why) {
   if (status_.ok()) status_ = absl::InvalidArgumentError(why);
   at_ = text_.size();
 }
@@ -225,7 +225,7 @@ void ShellWords::ReadSum(Fields& out) {
     }
   }
   put_ += inner.put_;
-  if (status_.ok()) status_ = inner.status_;
+  if (!inner.status_.ok()) return Fail(inner.status_.message());
   const std::optional<int64_t> value = ShellSum(sum.last, state_.variables);
   value.has_value() ? Put(absl::StrCat(*value), out) : PutOpen("((...))", out);
 }

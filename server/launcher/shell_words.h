@@ -73,7 +73,7 @@ class ShellWords {
   void PutVariable(const std::string& name, bool quoted, Fields& out);
   void PutArray(const std::string& name, bool quoted, Fields& out);
   void PutSplit(const std::string& value, bool quoted, Fields& out);
-  void Fail(const char* why);
+  void Fail(absl::string_view why);
 
   absl::string_view text_;
   ShellState& state_;

@@ -125,6 +125,11 @@ TEST(ShellScript, RefusesVariablesThatGrow) {
   ExpectSays(ReadShellScript(text).status(), "more than 4 MiB");
 }
 
+TEST(ShellScript, EndsAtAnErrorInsideASum) {
+  ExpectSays(ReadShellScript("W=$((5 + ${NE)P:-1} * 2)))\ntorchrun x.py\n").status(),
+             "a ${ has no end");
+}
+
 // Each of 256 KiB: a reader that starts again at every byte would take minutes.
 TEST(ShellScript, TakesTimeInProportionToItsLength) {
   const auto repeated = [](const std::string& part) {
