@@ -1,6 +1,7 @@
 // ms-swift on Megatron-LM: arguments of `megatron sft`, which are Megatron-LM's with underscores,
 // and a model by its name. Source: modelscope/ms-swift v4.5.2,
 // swift/megatron/arguments/megatron_args.py.
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -56,7 +57,8 @@ std::string BridgeArgument(const std::string& name, const BridgeJson& value) {
 // "--seq-length" as "seq_length".
 void NameBridgeSettings(LauncherRead* read) {
   const auto name = [](std::string& each) {
-    each = absl::StrReplaceAll(each.substr(each.find_first_not_of('-')), {{"-", "_"}});
+    const size_t first = std::min(each.find_first_not_of('-'), each.size());  // "--" is none
+    each = absl::StrReplaceAll(each.substr(first), {{"-", "_"}});
   };
   for (std::string& each : read->ignored) name(each);
   for (std::string& each : read->passed) name(each);

@@ -110,6 +110,16 @@ TEST(TuningFiles, MegatronSftIsMegatronsArgumentsOnAModel) {
   EXPECT_THAT(read->ignored, UnorderedElementsAreArray(std::vector<std::string>()));
 }
 
+TEST(TuningFiles, MegatronSftReadsALoneDash) {
+  const absl::StatusOr<LaunchText> text = ParseLaunchText(
+      "", absl::StrReplaceAll(LauncherGolden("swift_megatron.command"), {{"--no_", "-- no_"}}));
+  ASSERT_TRUE(text.ok()) << text.status();
+  const FileFormat* const format = FormatOf(*text);
+  ASSERT_NE(format, nullptr);
+  const absl::StatusOr<LauncherRead> read = format->read(*text, true);
+  EXPECT_TRUE(read.ok()) << read.status();
+}
+
 TEST(TuningFiles, ACommandWantsTheFileThatItNames) {
   for (const char* const command :
        {"llamafactory-cli train run.yaml learning_rate=1e-5", "swift sft run.yaml"}) {
