@@ -133,7 +133,7 @@ TEST(TorchtitanPython, ReadsTheFunctionThatIsNamed) {
   EXPECT_EQ(read.step_count, 1000);
 }
 
-// A text where a section is expected is no section.
+// A number, a list or a text given as a section counts as no section.
 TEST(TorchtitanPython, ReadsSectionsThatAreNone) {
   const absl::StatusOr<LaunchText> text = ParseLaunchText(
       "",
