@@ -35,7 +35,7 @@ struct LaunchText {
 };
 
 // The longest text that is read.
-inline constexpr size_t kMaxLaunchTextBytes = 256 * 1024;
+inline constexpr size_t kMaxLaunchTextBytes = size_t{256} * 1024;
 
 // Finds the text's language by its content, and parses it.
 //
