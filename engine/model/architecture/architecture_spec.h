@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "engine/base/checked_math.h"
+#include "engine/model/architecture/mixer_spec.h"
 #include "engine/model/architecture/weight_tensor.h"
 
 namespace sextant {
@@ -144,12 +145,14 @@ struct LayerNorms {
 };
 
 // A layer with both a feed-forward and experts adds their outputs. Parallel branches that share a
-// norm have only before_attention.
+// norm have only before_attention. A mixer stands where attention does: the norms of attention are
+// its own, and the outputs of a layer with both are added.
 struct LayerSpec {
   std::string name;  // "dense", "experts", "sliding"
   NormVariant norm = NormVariant::kUnspecified;
   LayerNorms norms = {};
   absl::optional<AttentionSpec> attention = {};
+  absl::optional<MixerSpec> mixer = {};
   absl::optional<AttentionSpec> cross_attention = {};  // over the encoder's output
   absl::optional<FeedForwardSpec> feed_forward = {};
   absl::optional<ExpertsSpec> experts = {};
@@ -158,8 +161,8 @@ struct LayerSpec {
 // True where both differ in nothing but their names.
 inline bool IsAlike(const LayerSpec& a, const LayerSpec& b) {
   return a.norm == b.norm && a.norms == b.norms && a.attention == b.attention &&
-         a.cross_attention == b.cross_attention && a.feed_forward == b.feed_forward &&
-         a.experts == b.experts;
+         a.mixer == b.mixer && a.cross_attention == b.cross_attention &&
+         a.feed_forward == b.feed_forward && a.experts == b.experts;
 }
 
 // True where a feed-forward in parallel with attention reads the output of attention's norm.
