@@ -10,8 +10,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "engine/base/checked_math.h"
-#include "engine/model/architecture/mixer_spec.h"
 #include "engine/model/architecture/weight_tensor.h"
+#include "engine/model/block/mixer_spec.h"
 
 namespace sextant {
 
@@ -192,11 +192,15 @@ inline bool IsAlike(const LayerSpec& a, const LayerSpec& b) {
          a.output_scale == b.output_scale;
 }
 
+// True where the layer mixes tokens by attention, by a mixer or by both.
+inline bool MixesTokens(const LayerSpec& layer) {
+  return layer.attention.has_value() || layer.mixer.has_value();
+}
+
 // True where a feed-forward in parallel with attention reads the output of attention's norm.
 inline bool SharesItsInput(const LayerSpec& layer) {
-  return layer.attention.has_value() && !layer.cross_attention.has_value() &&
-         layer.norms.before_attention && !layer.norms.after_attention &&
-         !layer.norms.before_feed_forward;
+  return MixesTokens(layer) && !layer.cross_attention.has_value() && layer.norms.before_attention &&
+         !layer.norms.after_attention && !layer.norms.before_feed_forward;
 }
 
 // `count` consecutive layers of the kind at index `layer_kind` of ArchitectureSpec::layer_kinds.

@@ -27,6 +27,7 @@ inline constexpr int64_t kMaxFeedForwardSize = 100'000'000;
 inline constexpr int64_t kMaxActivationParameters = 1'000'000;
 inline constexpr int64_t kMaxHeadCount = 1'000'000;
 inline constexpr int64_t kMaxHeadSize = 1'000'000;
+inline constexpr int64_t kMaxConvolutionSize = 1024;
 inline constexpr int64_t kMaxExpertCount = 1'000'000;
 inline constexpr int64_t kMaxVocabularySize = 1'000'000'000;
 

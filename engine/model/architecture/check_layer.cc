@@ -146,16 +146,74 @@ void CheckExperts(const ExpertsSpec& e, absl::string_view path, FieldViolations&
   CheckSharedExperts(e, path, violations);
 }
 
+void CheckMixerHeads(const MixerSpec& m, absl::string_view path, FieldViolations& violations) {
+  violations.Require(path, "head_count", m.head_count, 1, kMaxHeadCount);
+  violations.Require(path, "head_size", m.head_size, 1, kMaxHeadSize);
+  violations.Require(path, "group_count", m.group_count, 1, kMaxHeadCount);
+  violations.Require(path, "state_size", m.state_size, 1, kMaxHeadSize);
+  if (m.head_count > 0 && m.group_count > 0 && m.head_count % m.group_count != 0) {
+    violations.Add(FieldPath(path, "group_count"),
+                   absl::StrCat("must divide head_count (", m.head_count, "), which ",
+                                m.group_count, " does not"));
+  }
+}
+
+// A rank, a norm or a size that the kind does not have would be ignored.
+void CheckMixerKind(const MixerSpec& m, absl::string_view path, FieldViolations& violations) {
+  constexpr absl::string_view kOther = "is not of this kind of mixer: leave it out";
+  const bool kimi = m.kind == MixerKind::kKimiDelta;
+  const bool mamba_1 = m.kind == MixerKind::kMamba1;
+  const bool states = m.kind != MixerKind::kShortConvolution;
+  const struct {
+    bool given;
+    bool known;
+    absl::string_view name;
+  } rules[] = {
+      {m.head_count != 0, states, "head_count"},
+      {m.head_size != 0, states, "head_size"},
+      {m.group_count != 0, states, "group_count"},
+      {m.state_size != 0, states, "state_size"},
+      {m.decay_rank != 0, kimi || mamba_1, "decay_rank"},
+      {m.gate_rank != 0, kimi, "gate_rank"},
+      {m.output_norm, m.kind == MixerKind::kMamba2, "output_norm"},
+      {m.inner_norms, mamba_1, "inner_norms"},
+  };
+  for (const auto& rule : rules) {
+    if (rule.given && !rule.known) violations.Add(FieldPath(path, rule.name), kOther);
+  }
+  violations.RequireRange(path, "decay_rank", m.decay_rank, mamba_1 ? 1 : 0, kMaxHiddenSize);
+  violations.RequireRange(path, "gate_rank", m.gate_rank, 0, kMaxHiddenSize);
+  if (mamba_1 && (m.head_size != 1 || m.group_count != 1)) {
+    violations.Add(FieldPath(path, "head_size"),
+                   "must be 1, as group_count must: each channel of Mamba-1 is a head");
+  }
+  if (kimi && m.group_count != m.head_count) {
+    violations.Add(FieldPath(path, "group_count"),
+                   absl::StrCat("must be head_count (", m.head_count,
+                                "), since each head has keys of its own, not ", m.group_count));
+  }
+}
+
+void CheckMixer(const MixerSpec& m, absl::string_view path, FieldViolations& violations) {
+  if (m.kind == MixerKind::kUnspecified) {
+    return violations.Add(FieldPath(path, "kind"), "is required");
+  }
+  violations.Require(path, "convolution_size", m.convolution_size, 1, kMaxConvolutionSize);
+  if (m.kind != MixerKind::kShortConvolution) CheckMixerHeads(m, path, violations);
+  CheckMixerKind(m, path, violations);
+}
+
 // A norm of a missing branch would be counted, yet never run.
 void CheckNorms(const LayerSpec& layer, absl::string_view path, FieldViolations& violations) {
+  const bool mixes = layer.attention.has_value() || layer.mixer.has_value();
   const bool feeds = layer.feed_forward.has_value() || layer.experts.has_value();
   const struct {
     bool norm;
     bool branch;
     absl::string_view name;
   } rules[] = {
-      {layer.norms.before_attention, layer.attention.has_value(), "norms.before_attention"},
-      {layer.norms.after_attention, layer.attention.has_value(), "norms.after_attention"},
+      {layer.norms.before_attention, mixes, "norms.before_attention"},
+      {layer.norms.after_attention, mixes, "norms.after_attention"},
       {layer.norms.before_cross_attention, layer.cross_attention.has_value(),
        "norms.before_cross_attention"},
       {layer.norms.after_cross_attention, layer.cross_attention.has_value(),
@@ -182,13 +240,16 @@ void CheckLayer(const LayerSpec& layer, absl::string_view path, FieldViolations&
   if (layer.norm == NormVariant::kUnspecified) {
     violations.Add(FieldPath(path, "norm"), "is required");
   }
-  if (!layer.attention.has_value() && !layer.cross_attention.has_value() &&
-      !layer.feed_forward.has_value() && !layer.experts.has_value()) {
-    violations.Add(path, "is empty: give attention, cross_attention, feed_forward or experts");
+  if (!layer.attention.has_value() && !layer.mixer.has_value() &&
+      !layer.cross_attention.has_value() && !layer.feed_forward.has_value() &&
+      !layer.experts.has_value()) {
+    violations.Add(path,
+                   "is empty: give attention, mixer, cross_attention, feed_forward or experts");
   }
   if (layer.attention.has_value()) {
     CheckAttention(*layer.attention, false, FieldPath(path, "attention"), violations);
   }
+  if (layer.mixer.has_value()) CheckMixer(*layer.mixer, FieldPath(path, "mixer"), violations);
   if (layer.cross_attention.has_value()) {
     CheckAttention(*layer.cross_attention, true, FieldPath(path, "cross_attention"), violations);
   }

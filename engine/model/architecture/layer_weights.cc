@@ -1,5 +1,7 @@
 #include "engine/model/architecture/layer_weights.h"
 
+#include "engine/model/block/mixer_block.h"
+
 namespace sextant {
 namespace {
 
@@ -219,6 +221,29 @@ void AddExperts(const ExpertsSpec& experts, int64_t hidden_size, WeightList& out
   }
 }
 
+// The weights of a block's program, each with its place there. A bias is a vector of its own.
+void AddBlock(const Block& block, Component component, WeightList& out) {
+  for (const BlockOp& op : block.ops) {
+    for (const BlockWeight& weight : op.weights) {
+      const bool vector = weight.kind == BlockWeightKind::kVector;
+      const bool norm = weight.kind == BlockWeightKind::kNorm;
+      WeightTensor tensor = {.module = block.module,
+                             .name = weight.name,
+                             .role = vector ? WeightRole::kBias : WeightRole::kWeight,
+                             .component = norm ? Component::kNorm : component,
+                             .rows = weight.rows,
+                             .columns = weight.columns,
+                             .block = block.PlaceOf(op, weight)};
+      out.Add(tensor);
+      if (!weight.bias) continue;
+      tensor.role = WeightRole::kBias;
+      tensor.component = Component::kBias;
+      tensor.columns = 1;
+      out.Add(tensor);
+    }
+  }
+}
+
 void AddNorms(const LayerSpec& layer, int64_t hidden_size, WeightList& out) {
   const struct {
     bool present;
@@ -286,6 +311,9 @@ void AddLayerWeights(const LayerSpec& layer, int64_t hidden_size, WeightList& ou
     AddAttentionWeights(*layer.attention,
                         {.module = "attention", .hidden_size = hidden_size, .norm = layer.norm},
                         out);
+  }
+  if (layer.mixer.has_value()) {
+    AddBlock(MixerBlock(*layer.mixer, hidden_size), Component::kMixer, out);
   }
   if (layer.cross_attention.has_value()) {
     AddAttentionWeights(

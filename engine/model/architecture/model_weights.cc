@@ -235,11 +235,12 @@ WeightTensors WeightsOf(const ArchitectureSpec& spec) {
   return out;
 }
 
-// A table of relative positions is looked up per pair of tokens; no published adapter applies to
-// it.
+// A table of relative positions is looked up per pair of tokens, and a filter of a convolution is
+// no matrix: no published adapter applies to them.
 bool IsTarget(const WeightTensor& tensor, const WeightName& target) {
   if (tensor.role != WeightRole::kWeight || tensor.columns <= 1 ||
-      tensor.module == "relative_position_bias") {
+      tensor.module == "relative_position_bias" ||
+      (tensor.block.has_value() && tensor.block->is_filter)) {
     return false;
   }
   if (target.module == kAllLinear) return tensor.layer_kind >= 0 && target.name.empty();

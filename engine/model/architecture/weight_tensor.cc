@@ -12,6 +12,7 @@ absl::string_view WeightComponentName(WeightComponent component) {
       "attention_latent",
       "attention_output",
       "attention_sinks",
+      "mixer",
       "router",
       "routed_experts",
       "shared_experts",

@@ -8,6 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "engine/model/block/block_place.h"
 
 namespace sextant {
 
@@ -21,6 +22,7 @@ enum class WeightComponent {
   kAttentionLatent,
   kAttentionOutput,
   kAttentionSinks,
+  kMixer,  // of mixers: matrices, filters, decays and steps
   kRouter,
   kRoutedExperts,
   kSharedExperts,
@@ -33,7 +35,7 @@ enum class WeightComponent {
   kOutputHead,
   kAdapter,
 };
-inline constexpr int kWeightComponentCount = 19;
+inline constexpr int kWeightComponentCount = 20;
 
 // "token_embedding", "routed_experts", ...
 absl::string_view WeightComponentName(WeightComponent component);
@@ -74,7 +76,8 @@ struct WeightTensor {
   int64_t active_copies = 1;  // those used by one token
   int64_t layers = 1;
   int64_t trainable_layers = 1;
-  int64_t padding_rows = 0;  // rows that only pad the vocabulary
+  int64_t padding_rows = 0;               // rows that only pad the vocabulary
+  absl::optional<BlockPlace> block = {};  // of a block's tensor
 
   bool is_vector() const { return columns == 1; }
   int64_t trained_copies() const { return copies * trainable_layers; }

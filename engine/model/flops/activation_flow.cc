@@ -118,6 +118,8 @@ constexpr struct {
     {A::kScores, A::kHeads},
     {A::kValue, A::kHeads},
     {A::kHeads, A::kAfterAttention},
+    {A::kAttentionInput, A::kMixer},
+    {A::kMixer, A::kAfterAttention},
     {A::kLayerInput, A::kAfterAttention},
     {A::kAfterAttention, A::kCrossInput},
     {A::kCrossInput, A::kCrossQuery},
@@ -145,9 +147,8 @@ constexpr struct {
 // True where a feed-forward in parallel with attention reads their shared norm, not attention's
 // sum.
 bool IsParallel(const LayerSpec& layer) {
-  return layer.attention.has_value() && layer.norms.before_attention &&
-         !layer.norms.after_attention && !layer.norms.before_feed_forward &&
-         !layer.norms.after_feed_forward;
+  return MixesTokens(layer) && layer.norms.before_attention && !layer.norms.after_attention &&
+         !layer.norms.before_feed_forward && !layer.norms.after_feed_forward;
 }
 
 template <typename Edges>
@@ -160,6 +161,10 @@ void Follow(const Edges& edges, ActivationSet& set) {
 }  // namespace
 
 WeightSite SiteOf(const WeightTensor& tensor) {
+  if (tensor.block.has_value()) {
+    return {tensor.block->reads_input ? A::kAttentionInput : A::kMixer,
+            tensor.block->makes_output ? A::kAfterAttention : A::kMixer};
+  }
   for (const auto& module : kModules) {
     if (module.module != tensor.module) continue;
     for (const NamedSite& named : module.sites) {

@@ -22,6 +22,7 @@ enum class ActivationSite {
   kValue,
   kScores,
   kHeads,  // scores times values
+  kMixer,  // between the first and the last matrix of a mixer, all of it
   kAfterAttention,
   kEncoderOutput,
   kCrossInput,
@@ -38,7 +39,7 @@ enum class ActivationSite {
   kSharedExpertInner,
   kLayerOutput,
 };
-inline constexpr int kActivationCount = 24;
+inline constexpr int kActivationCount = 25;
 
 // Maps a site of the decoder's own attention to that of cross attention.
 constexpr ActivationSite SiteIn(bool cross, ActivationSite site) {

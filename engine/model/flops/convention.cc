@@ -68,6 +68,8 @@ FlopsTerm TermOf(FlopsComponent component) {
       FlopsTerm::kCoreAttention,
       FlopsTerm::kCoreAttention,
       FlopsTerm::kAttentionProjections,
+      FlopsTerm::kMixers,
+      FlopsTerm::kMixers,
       FlopsTerm::kRouter,
       FlopsTerm::kRoutedExperts,
       FlopsTerm::kSharedExperts,
@@ -95,6 +97,8 @@ FlopsTerm TermOf(const WeightTensor& tensor) {
     case WeightComponent::kAttentionLatent:
     case WeightComponent::kAttentionOutput:
       return FlopsTerm::kAttentionProjections;
+    case WeightComponent::kMixer:
+      return FlopsTerm::kMixers;
     case WeightComponent::kRouter:
       return FlopsTerm::kRouter;
     case WeightComponent::kRoutedExperts:
@@ -129,21 +133,14 @@ const ConventionFacts& FactsOf(FlopsConvention convention) {
 
 absl::string_view FlopsTermName(FlopsTerm term) {
   constexpr absl::string_view kNames[] = {
-      "embedding_lookup",
-      "embedding_projection",
-      "norms_and_biases",
-      "attention_projections",
-      "core_attention",
-      "softmax",
-      "feed_forward",
-      "router",
-      "routed_experts",
-      "shared_experts",
-      "multi_token_projection",
-      "pooler",
-      "output_transform",
-      "output_head",
-      "adapters",
+      "embedding_lookup", "embedding_projection",
+      "norms_and_biases", "attention_projections",
+      "core_attention",   "softmax",
+      "mixers",           "feed_forward",
+      "router",           "routed_experts",
+      "shared_experts",   "multi_token_projection",
+      "pooler",           "output_transform",
+      "output_head",      "adapters",
       "recompute",
   };
   static_assert(sizeof(kNames) / sizeof(kNames[0]) == kFlopsTermCount);

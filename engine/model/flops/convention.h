@@ -49,6 +49,7 @@ enum class FlopsTerm {
   kAttentionProjections,
   kCoreAttention,
   kSoftmax,
+  kMixers,  // matrices, convolutions and recurrences
   kFeedForward,
   kRouter,
   kRoutedExperts,
@@ -61,7 +62,7 @@ enum class FlopsTerm {
   kRecompute,
 };
 
-inline constexpr int kFlopsTermCount = 16;
+inline constexpr int kFlopsTermCount = 17;
 
 // "core_attention", "output_head", ...
 absl::string_view FlopsTermName(FlopsTerm term);

@@ -35,6 +35,7 @@ LayerGroup LayerGroupOf(const ModelFlopsContext& context, ModelPart part, int ki
   const LayerSpec& layer = context.spec.layer_kinds[static_cast<size_t>(kind)];
   const bool encoder = part == ModelPart::kEncoder && HasTwoStacks(context.spec);
   LayerGroup group = {.layer = layer,
+                      .hidden_size = context.spec.hidden_size,
                       .tensors = tensors,
                       .tokens = encoder ? context.shares.encoder_tokens() : 1,
                       .encoder_tokens = context.shares.encoder_tokens(),

@@ -1,6 +1,7 @@
 #include "engine/model/flops/layer_flops.h"
 
 #include "absl/strings/match.h"
+#include "engine/model/block/mixer_block.h"
 #include "engine/model/flops/activation_flow.h"
 
 namespace sextant {
@@ -14,6 +15,8 @@ FlopsComponent ComponentOf(WeightComponent component) {
       return FlopsComponent::kAttentionLatent;
     case WeightComponent::kAttentionOutput:
       return FlopsComponent::kAttentionOutput;
+    case WeightComponent::kMixer:
+      return FlopsComponent::kMixer;
     case WeightComponent::kRouter:
       return FlopsComponent::kRouter;
     case WeightComponent::kRoutedExperts:
@@ -67,6 +70,17 @@ class LayerCount {
     for (const WeightTensor& tensor : group_.tensors) {
       if (IsMatrix(tensor)) AddProduct(tensor);
     }
+  }
+
+  // The gradients of what a recurrence reads have products of twice the size of its own.
+  void AddMixerCore(int64_t hidden_size) {
+    if (!group_.layer.mixer.has_value()) return;
+    const BlockCore core = MixerBlock(*group_.layer.mixer, hidden_size).core;
+    const Flops forward(core.forward_flops * group_.tokens * layers_);
+    tally_.Add(FlopsComponent::kMixerCore,
+               PassFlops{.forward = forward,
+                         .input_gradient = forward * (needs_.Has(ActivationSite::kMixer) ? 2 : 0),
+                         .recompute = forward * RecomputesLayer()});
   }
 
   void AddCoreAttentions() {
@@ -182,6 +196,7 @@ void AddLayerFlops(const LayerGroup& group, const LayerState& state, FlopsTally&
   LayerCount count(group, state, tally);
   count.AddProducts();
   count.AddCoreAttentions();
+  count.AddMixerCore(group.hidden_size);
 }
 
 }  // namespace sextant

@@ -25,6 +25,7 @@ double ProductOf(const WeightTensor& tensor);
 // The properties shared by all layers of one kind.
 struct LayerGroup {
   const LayerSpec& layer;
+  int64_t hidden_size = 0;
   absl::Span<const WeightTensor> tensors = {};  // of the kind
   double tokens = 1;                            // of their stack, per output token
   double encoder_tokens = 0;                    // projected by cross attention

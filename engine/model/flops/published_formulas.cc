@@ -36,6 +36,7 @@ absl::Status CheckAttention(const AttentionSpec& attention, const ShapeLimits& l
 
 absl::Status CheckLayerKind(const LayerSpec& layer, const ShapeLimits& limits) {
   if (layer.experts.has_value()) return NoFormula("the formula knows no mixture of experts");
+  if (layer.mixer.has_value()) return NoFormula("the formula knows no mixers");
   if (!layer.attention.has_value() || !layer.feed_forward.has_value()) {
     return NoFormula("the formula has attention and a feed-forward in each layer");
   }
@@ -113,6 +114,7 @@ class MegatronCounter {
 
   absl::Status AddLayers(int kind, double count) {
     const LayerSpec& layer = Kind(kind);
+    if (layer.mixer.has_value()) return NotCounted("mixers are not counted by this convention");
     if (!layer.attention.has_value()) return NotCounted("the counter has attention in each layer");
     if (layer.feed_forward.has_value() == layer.experts.has_value()) {
       return NotCounted("the counter has either a feed-forward or experts in each layer");

@@ -12,6 +12,8 @@ absl::string_view FlopsComponentName(FlopsComponent component) {
       "attention_scores",
       "attention_values",
       "attention_output",
+      "mixer",
+      "mixer_core",
       "router",
       "routed_experts",
       "shared_experts",

@@ -21,6 +21,8 @@ enum class FlopsComponent {
   kAttentionScores,  // queries times keys
   kAttentionValues,  // scores times values
   kAttentionOutput,
+  kMixer,      // matrices and convolutions of mixers
+  kMixerCore,  // their recurrences
   kRouter,
   kRoutedExperts,
   kSharedExperts,
@@ -32,7 +34,7 @@ enum class FlopsComponent {
   kAdapter,
 };
 
-inline constexpr int kFlopsComponentCount = 15;
+inline constexpr int kFlopsComponentCount = 17;
 
 // "attention_scores", "routed_experts", ...
 absl::string_view FlopsComponentName(FlopsComponent component);

@@ -41,6 +41,19 @@ void AddHeads(const LayerSpec& layer, const AttentionSpec& attention, absl::stri
   add(heads * attention.value_head_size, "key_value_head_count x value_head_size");
 }
 
+// Heads and groups are divided; the numbers that all channels of Mamba-1 share are not, so that it
+// is whole on each rank. Source: NVIDIA/Megatron-LM, megatron/core/ssm/mamba_mixer.py @00bebb45.
+void AddMixer(const LayerSpec& layer, int64_t hidden_size, CutSizes& out) {
+  const MixerSpec& mixer = *layer.mixer;
+  const auto add = [&](int64_t size, absl::string_view what) {
+    out.push_back({.size = size, .layer = &layer, .branch = "mixer.", .what = what});
+  };
+  if (mixer.kind == MixerKind::kMamba1) return add(1, "head_count, which Mamba-1 does not divide");
+  if (mixer.kind == MixerKind::kShortConvolution) return add(hidden_size, "hidden_size");
+  add(mixer.head_count, "head_count");
+  add(mixer.group_count, "group_count");
+}
+
 bool Divides(int64_t ranks, const CutSize& cut) {
   return cut.size % ranks == 0 || (cut.shared && ranks % cut.size == 0);
 }
@@ -57,6 +70,7 @@ CutSizes TensorCuts(const ArchitectureSpec& spec, bool split_key_value_heads) {
     if (layer.attention.has_value()) {
       AddHeads(layer, *layer.attention, "attention.", split_key_value_heads, out);
     }
+    if (layer.mixer.has_value()) AddMixer(layer, spec.hidden_size, out);
     if (layer.cross_attention.has_value()) {
       AddHeads(layer, *layer.cross_attention, "cross_attention.", split_key_value_heads, out);
     }

@@ -27,8 +27,14 @@ ShardAxis FeedForwardAxis(absl::string_view name) {
   return ShardAxis::kNone;  // the gate of shared experts
 }
 
+ShardAxis BlockAxis(MatrixSplit split) {
+  if (split == MatrixSplit::kNone) return ShardAxis::kNone;
+  return split == MatrixSplit::kRows ? ShardAxis::kRows : ShardAxis::kColumns;
+}
+
 // The rule of a matrix, or of the matrix that a bias or an adapter belongs to.
 ShardRule MatrixRule(const ArchitectureSpec& spec, const WeightTensor& t) {
+  if (t.block.has_value()) return {.axis = BlockAxis(t.block->split)};
   if (t.module == "token_embedding" || t.module == "output_head") {
     return {.axis = ShardAxis::kRows};
   }

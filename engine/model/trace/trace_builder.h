@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "engine/model/architecture/architecture_spec.h"
 #include "engine/model/architecture/weight_tensor.h"
+#include "engine/model/block/block_place.h"
 #include "engine/model/sharding/parallel_layout.h"
 #include "engine/model/sharding/tensor_shard.h"
 #include "engine/model/trace/gradient_flow.h"
@@ -48,9 +49,6 @@ enum class TokenRows {
   kSequence,  // and among tensor parallel ranks, with sequence parallelism
   kSlots,     // routed tokens at the experts of this GPU
 };
-
-// The axis of a matrix that tensor parallel ranks divide.
-enum class MatrixSplit { kNone, kRows, kColumns };
 
 // Matrices of one module that read one tensor.
 struct Projection {

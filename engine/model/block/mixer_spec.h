@@ -1,7 +1,7 @@
 // A mixer: a branch of a layer that carries information from token to token through a state of
 // fixed size, or a short convolution, in place of attention or beside it.
-#ifndef SEXTANT_ENGINE_MODEL_ARCHITECTURE_MIXER_SPEC_H_
-#define SEXTANT_ENGINE_MODEL_ARCHITECTURE_MIXER_SPEC_H_
+#ifndef SEXTANT_ENGINE_MODEL_BLOCK_MIXER_SPEC_H_
+#define SEXTANT_ENGINE_MODEL_BLOCK_MIXER_SPEC_H_
 
 #include <cstdint>
 
@@ -48,4 +48,4 @@ inline int64_t MixerKeyChannels(const MixerSpec& mixer) {
 
 }  // namespace sextant
 
-#endif  // SEXTANT_ENGINE_MODEL_ARCHITECTURE_MIXER_SPEC_H_
+#endif  // SEXTANT_ENGINE_MODEL_BLOCK_MIXER_SPEC_H_
