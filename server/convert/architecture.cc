@@ -106,7 +106,7 @@ ExpertsSpec ExpertsFrom(const v1::Experts& m, const check::MessagePath& path,
   out.groups_per_token = m.groups_per_token();
   out.latent_size = m.latent_size();
   out.zero_expert_count = m.zero_expert_count();
-  out.learned_scales = m.learned_scales();
+  out.expert_scales = m.expert_scales();
   return out;
 }
 
@@ -279,7 +279,7 @@ void ExpertsTo(const ExpertsSpec& spec, v1::Experts* out) {
   out->set_groups_per_token(spec.groups_per_token);
   if (spec.latent_size != 0) out->set_latent_size(spec.latent_size);
   out->set_zero_expert_count(spec.zero_expert_count);
-  out->set_learned_scales(spec.learned_scales);
+  out->set_expert_scales(spec.expert_scales);
 }
 
 // NormsFrom() fills in what is left out.

@@ -85,7 +85,7 @@ struct AttentionSpec {
   AttentionMask mask = AttentionMask::kCausal;
   int64_t window = 0;  // tokens visible to a query, itself included; 0: all
   int64_t chunk = 0;   // tokens per block that attends only to itself; 0: one block
-  // Values are the keys' projections, before norm and positions: no matrix of their own (Gemma 4).
+  // Values have no matrix: they are the keys' projections, with a norm without weights (Gemma 4).
   bool values_are_keys = false;
 
   friend bool operator==(const AttentionSpec&, const AttentionSpec&) = default;
@@ -135,8 +135,7 @@ struct ExpertsSpec {
   // Experts that return their input: rows of the router alone (LongCat-Flash). experts_per_token is
   // the mean number of others.
   int64_t zero_expert_count = 0;
-  // hidden_size weights on the router's input, and one on each expert's output (Gemma 4).
-  bool learned_scales = false;
+  bool expert_scales = false;  // a weight on each expert's output (Gemma 4)
 
   friend bool operator==(const ExpertsSpec&, const ExpertsSpec&) = default;
 };
@@ -160,8 +159,8 @@ struct LayerNorms {
   bool before_feed_forward = true;
   bool after_feed_forward = false;
   bool after_cross_attention = false;
-  // In layers with both a feed-forward and experts: the input of the routed experts, where
-  // before_feed_forward is the feed-forward's and the router has none; and each of the two outputs,
+  // In layers with both a feed-forward and experts: norms of the router's input and of the routed
+  // experts', where before_feed_forward is the feed-forward's alone; and norms of the two outputs
   // before their sum (Gemma 4).
   bool before_experts = false;
   bool before_sum = false;
