@@ -9,9 +9,9 @@
 namespace sextant {
 namespace {
 
-constexpr int64_t kChunk = 256;            // mamba_ssm's chunk_size of Mamba2
+constexpr int64_t kScanChunk = 256;        // mamba_ssm's chunk_size of Mamba2
 constexpr int64_t kSelectiveChunk = 2048;  // of selective_scan's kernel
-constexpr int64_t kFp32Bytes = 4;
+constexpr int64_t kScanStateBytes = 4;
 
 }  // namespace
 
@@ -48,15 +48,15 @@ Block Mamba2Block(const MixerSpec& mixer, int64_t hidden_size) {
   // each head. Backward: those of the kernels named above.
   BlockCore core = {.heads = heads,
                     .groups = mixer.group_count,
-                    .chunk = kChunk,
+                    .chunk = kScanChunk,
                     .forward_flops = 4.0 * static_cast<double>(channels) * static_cast<double>(n),
                     .state_elements = n * p,
-                    .state_bytes = kFp32Bytes,
+                    .state_bytes = kScanStateBytes,
                     .remade_width = mixed};
   core.products = {
-      {.m = kChunk, .n = kChunk, .k = n, .forward = 1, .backward = 3, .by_group = true},
-      {.m = kChunk, .n = p, .k = kChunk, .forward = 1, .backward = 3},
-      {.m = kChunk, .n = p, .k = n, .forward = 2, .backward = 5}};
+      {.m = kScanChunk, .n = kScanChunk, .k = n, .forward = 1, .backward = 3, .by_group = true},
+      {.m = kScanChunk, .n = p, .k = kScanChunk, .forward = 1, .backward = 3},
+      {.m = kScanChunk, .n = p, .k = n, .forward = 2, .backward = 5}};
   core.saved = {{.name = "scan_output", .shape = "b s I", .width = channels}};
   out.Core(core, {.name = "scan",
                   .reads = {convolved, gate, step},
