@@ -17,6 +17,7 @@ using HeadNormPair = SameNumbers<QueryKeyNorm::kAllHeads, v1::Attention::QueryKe
 using OutputGatePair = SameNumbers<OutputGate::kPerHead, v1::Attention::OutputGate_MAX>;
 using AttentionMaskPair = OneLater<AttentionMask::kFull, v1::AttentionMask_MAX>;
 using WidthKindPair = SameNumbers<FeedForwardKind::kGated, v1::FeedForward::Kind_MAX>;
+using MixerKindPair = SameNumbers<MixerKind::kShortConvolution, v1::MixerKind_MAX>;
 using OutputHeadPair = SameNumbers<OutputHeadKind::kUntied, v1::OutputHead_MAX>;
 
 IndexerSpec IndexerFrom(const v1::Attention::Indexer& m) {
@@ -58,7 +59,24 @@ AttentionSpec AttentionFrom(const v1::Attention& m, const check::MessagePath& pa
   out.mask = AttentionMaskPair::From(m.mask(), check::MessagePath(path, "mask"), violations);
   out.window = m.window();
   out.chunk = m.chunk();
+  out.values_are_keys = m.values_are_keys();
   return out;
+}
+
+MixerSpec MixerFrom(const v1::Mixer& m, const check::MessagePath& path,
+                    FieldViolations& violations) {
+  return {.kind = MixerKindPair::From(m.kind(), check::MessagePath(path, "kind"), violations),
+          .head_count = m.head_count(),
+          .head_size = m.head_size(),
+          .group_count = m.group_count(),
+          .state_size = m.state_size(),
+          .convolution_size = m.convolution_size(),
+          .convolution_bias = m.convolution_bias(),
+          .projection_bias = m.projection_bias(),
+          .decay_rank = m.decay_rank(),
+          .gate_rank = m.gate_rank(),
+          .output_norm = m.output_norm(),
+          .inner_norms = m.inner_norms()};
 }
 
 FeedForwardSpec FeedForwardFrom(const v1::FeedForward& m, const check::MessagePath& path,
@@ -86,6 +104,9 @@ ExpertsSpec ExpertsFrom(const v1::Experts& m, const check::MessagePath& path,
   out.router_correction_bias = m.router_correction_bias();
   out.group_count = m.group_count();
   out.groups_per_token = m.groups_per_token();
+  out.latent_size = m.latent_size();
+  out.zero_expert_count = m.zero_expert_count();
+  out.expert_scales = m.expert_scales();
   return out;
 }
 
@@ -93,12 +114,15 @@ ExpertsSpec ExpertsFrom(const v1::Experts& m, const check::MessagePath& path,
 LayerNorms NormsFrom(const v1::LayerKind& m) {
   const v1::LayerKind::Norms& n = m.norms();
   const bool feeds = m.has_feed_forward() || m.has_experts();
-  return {.before_attention = n.has_before_attention() ? n.before_attention() : m.has_attention(),
+  const bool mixes = m.has_attention() || m.has_mixer();
+  return {.before_attention = n.has_before_attention() ? n.before_attention() : mixes,
           .after_attention = n.after_attention(),
           .before_cross_attention = n.before_cross_attention(),
           .before_feed_forward = n.has_before_feed_forward() ? n.before_feed_forward() : feeds,
           .after_feed_forward = n.after_feed_forward(),
-          .after_cross_attention = n.after_cross_attention()};
+          .after_cross_attention = n.after_cross_attention(),
+          .before_experts = n.before_experts(),
+          .before_sum = n.before_sum()};
 }
 
 constexpr size_t kMaxKindBytes = 40;  // that an error quotes
@@ -162,6 +186,7 @@ LayerSpec LayerKindFrom(const v1::LayerKind& m, const check::MessagePath& path,
   out.norm = NormVariantPair::From(m.norm(), check::MessagePath(path, "norm"), violations);
   out.norms = NormsFrom(m);
   if (m.has_attention()) out.attention = AttentionFrom(m.attention(), at("attention"), violations);
+  if (m.has_mixer()) out.mixer = MixerFrom(m.mixer(), at("mixer"), violations);
   if (m.has_cross_attention()) {
     out.cross_attention = AttentionFrom(m.cross_attention(), at("cross_attention"), violations);
     // There is no other mask over an encoder's output.
@@ -173,6 +198,7 @@ LayerSpec LayerKindFrom(const v1::LayerKind& m, const check::MessagePath& path,
     out.feed_forward = FeedForwardFrom(m.feed_forward(), at("feed_forward"), violations);
   }
   if (m.has_experts()) out.experts = ExpertsFrom(m.experts(), at("experts"), violations);
+  out.output_scale = m.output_scale();
   return out;
 }
 
@@ -220,6 +246,22 @@ void AttentionTo(const AttentionSpec& spec, AttentionMask usual, v1::Attention* 
   }
   if (spec.window != 0) out->set_window(spec.window);
   if (spec.chunk != 0) out->set_chunk(spec.chunk);
+  out->set_values_are_keys(spec.values_are_keys);
+}
+
+void MixerTo(const MixerSpec& spec, v1::Mixer* out) {
+  out->set_kind(MixerKindPair::To(spec.kind));
+  out->set_head_count(spec.head_count);
+  out->set_head_size(spec.head_size);
+  out->set_group_count(spec.group_count);
+  out->set_state_size(spec.state_size);
+  out->set_convolution_size(spec.convolution_size);
+  out->set_convolution_bias(spec.convolution_bias);
+  out->set_projection_bias(spec.projection_bias);
+  if (spec.decay_rank != 0) out->set_decay_rank(spec.decay_rank);
+  if (spec.gate_rank != 0) out->set_gate_rank(spec.gate_rank);
+  out->set_output_norm(spec.output_norm);
+  out->set_inner_norms(spec.inner_norms);
 }
 
 void ExpertsTo(const ExpertsSpec& spec, v1::Experts* out) {
@@ -235,6 +277,9 @@ void ExpertsTo(const ExpertsSpec& spec, v1::Experts* out) {
   out->set_router_correction_bias(spec.router_correction_bias);
   out->set_group_count(spec.group_count);
   out->set_groups_per_token(spec.groups_per_token);
+  if (spec.latent_size != 0) out->set_latent_size(spec.latent_size);
+  out->set_zero_expert_count(spec.zero_expert_count);
+  out->set_expert_scales(spec.expert_scales);
 }
 
 // NormsFrom() fills in what is left out.
@@ -248,6 +293,8 @@ void NormsTo(const LayerSpec& layer, v1::LayerKind* out) {
   wire->set_before_feed_forward(norms.before_feed_forward);
   wire->set_after_feed_forward(norms.after_feed_forward);
   wire->set_after_cross_attention(norms.after_cross_attention);
+  wire->set_before_experts(norms.before_experts);
+  wire->set_before_sum(norms.before_sum);
 }
 
 void LayerKindTo(const LayerSpec& layer, v1::LayerKind* out) {
@@ -256,6 +303,7 @@ void LayerKindTo(const LayerSpec& layer, v1::LayerKind* out) {
   if (layer.attention.has_value()) {
     AttentionTo(*layer.attention, AttentionMask::kCausal, out->mutable_attention());
   }
+  if (layer.mixer.has_value()) MixerTo(*layer.mixer, out->mutable_mixer());
   if (layer.cross_attention.has_value()) {
     AttentionTo(*layer.cross_attention, AttentionMask::kFull, out->mutable_cross_attention());
   }
@@ -263,6 +311,7 @@ void LayerKindTo(const LayerSpec& layer, v1::LayerKind* out) {
     FeedForwardTo(*layer.feed_forward, out->mutable_feed_forward());
   }
   if (layer.experts.has_value()) ExpertsTo(*layer.experts, out->mutable_experts());
+  out->set_output_scale(layer.output_scale);
   NormsTo(layer, out);
 }
 

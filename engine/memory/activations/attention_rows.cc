@@ -127,8 +127,6 @@ class AttentionRows {
   void AddOutputGradients() {
     const ActivationSite input =
         cross_ ? ActivationSite::kCrossInput : ActivationSite::kAttentionInput;
-    if (attention_.latent.has_value()) return AddLatentOutputGradients(*attention_.latent, input);
-    const ActivationSite keys = cross_ ? ActivationSite::kEncoderOutput : input;
     if (gated()) {
       out_.AddOutputGradient({.name = "output_gate.output_gradient",
                               .shape = "b s g",
@@ -136,8 +134,11 @@ class AttentionRows {
                               .width = OutputGateSize(attention_) / out_.tensor_ranks()},
                              input);
     }
+    if (attention_.latent.has_value()) return AddLatentOutputGradients(*attention_.latent, input);
+    const ActivationSite keys = cross_ ? ActivationSite::kEncoderOutput : input;
     AddQueryGradient(input);
     AddKeyGradient("key.output_gradient", "b s g d", attention_.query_key_head_size, keys);
+    if (attention_.values_are_keys) return;
     AddKeyGradient("value.output_gradient", "b s g v", attention_.value_head_size, keys);
   }
 

@@ -21,6 +21,11 @@ BackwardStep BackwardStepOf(BlockStage stage);
 // Adds the rows of a feed-forward after its input.
 void AddFeedForwardRows(const FeedForwardSpec& feed_forward, ActivationList& out);
 
+// The shape of routed tokens.
+inline absl::string_view RoutedShape(const ExpertsSpec& experts) {
+  return experts.latent_size > 0 ? "b s k l" : "b s k h";
+}
+
 // Adds the rows of router, routed and shared experts after the router's input.
 void AddExpertRows(const ExpertsSpec& experts, ActivationList& out);
 

@@ -27,7 +27,7 @@ absl::StatusOr<InFlightPeak> PeakOf(const InFlightPoint& point, WideBytes size) 
   return InFlightPeak{.point = point, .size = Bytes(static_cast<int64_t>(size))};
 }
 
-WideBytes SizeOf(const InFlightPoint& point, absl::Span<const ChunkBytes> chunks) {
+WideBytes BytesAt(const InFlightPoint& point, absl::Span<const ChunkBytes> chunks) {
   const ChunkBytes& in_work = chunks[static_cast<size_t>(point.chunk)];
   const bool second_half = point.begins == ScheduleWork::kWeightGradient;
   WideBytes sum = (second_half ? in_work.weight_gradient_work : in_work.backward_work).value();
@@ -196,7 +196,7 @@ absl::StatusOr<InFlightPeak> InFlight::Peak(int64_t stage,
   InFlightPoint peak;
   WideBytes most = -1;
   ForEachPoint(stage, [&](const InFlightPoint& point) {
-    const WideBytes size = SizeOf(point, chunks);
+    const WideBytes size = BytesAt(point, chunks);
     if (size <= most) return;
     most = size;
     peak = point;

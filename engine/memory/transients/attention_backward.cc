@@ -19,6 +19,7 @@ LayerBackward::Operands LayerBackward::OperandsOf(const AttentionSpec& attention
   const int64_t gate = OutputGateSize(attention) / a.tensor_ranks();
   const CheckedInt d = attention.query_key_head_size;
   const CheckedInt v = attention.value_head_size;
+  const CheckedInt keys_made = attention.values_are_keys ? d : d + v;
   const CheckedInt hidden = sizes_.hidden;
   return {.branch = cross ? LayerBranch::kCrossAttention : LayerBranch::kAttention,
           .cross = cross,
@@ -31,7 +32,7 @@ LayerBackward::Operands LayerBackward::OperandsOf(const AttentionSpec& attention
           .expanded = core_heads < heads ? (d + v) * heads * keys : CheckedInt(0),
           .scores = CheckedInt(heads) * sizes_.tokens * length,
           .gate = CheckedInt(gate) * sizes_.tokens,
-          .projections = hidden * (d * heads + (d + v) * key_heads + gate),
+          .projections = hidden * (d * heads + keys_made * key_heads + gate),
           .output_weights = hidden * v * heads};
 }
 
@@ -176,6 +177,7 @@ void LayerBackward::WalkLatents(const AttentionSpec& attention, const Operands& 
   Make("query_gradient", "b s a d", core.query, "read by query_up");
   Make("key_value_gradients", "b s a d+v", core.key + core.value, "read by key_value_up");
   Make("latent_gradients", "b s q+r+r'", latents, "made by them");
+  MakeGateGradient(attention, core);
   if (sizes_.gathers) {
     Make("gathered_latents", "b s q+r", CheckedInt(normed) * sizes_.tokens,
          "a rank's weight gradient reads all tokens");
@@ -189,15 +191,18 @@ void LayerBackward::WalkLatents(const AttentionSpec& attention, const Operands& 
   Start(core.branch, Step::kLatentNorms);
   if (direct) Make("query_gradient", "b s a d", core.query, "not yet read");
   Make("latent_gradients", "b s q+r+r'", latents * 2, "of the norms' outputs and inputs");
+  MakeGateGradient(attention, core);
   Start(core.branch, Step::kInput);
   Make("latent_gradients", "b s q+r+r'", latents, "read by the matrices");
-  if (direct) {
-    Make("query_gradient", "b s a d", core.query, "read by query's matrix");
+  MakeGateGradient(attention, core);
+  if (direct) Make("query_gradient", "b s a d", core.query, "read by query's matrix");
+  if (direct || attention.output_gate != OutputGate::kNone) {
     MakeBranchInput();
   } else {
     MakeInputGradient("branch_input_gradient");
   }
-  const CheckedInt query = direct ? d * heads : CheckedInt(0);
+  const int64_t gate = OutputGateSize(attention) / context_.activations.tensor_ranks();
+  const CheckedInt query = (direct ? d * heads : CheckedInt(0)) + gate;
   MakeWeightGradient({.shape = "q+r+r' h",
                       .elements = (widths + query) * sizes_.hidden,
                       .reads = ActivationSite::kAttentionInput});

@@ -86,9 +86,10 @@ struct TokensOnTheirWay {
 };
 TokensOnTheirWay WayOf(const ExpertsSpec& experts, const ActivationContext& a) {
   if (a.batch.expert_dispatch == ExpertDispatch::kAllGather) {
-    return {"b s h", TokenGatheringRanks(a.layout, a.batch), "of the tokens of all ranks"};
+    return {experts.latent_size > 0 ? "b s l" : "b s h", TokenGatheringRanks(a.layout, a.batch),
+            "of the tokens of all ranks"};
   }
-  return {"b s k h", experts.experts_per_token, "a copy for each expert of a token"};
+  return {RoutedShape(experts), experts.experts_per_token, "a copy for each expert of a token"};
 }
 
 }  // namespace
@@ -249,6 +250,7 @@ void LayerBackward::WalkFeedForward(const Inner& inner, LayerBranch branch) {
   const CheckedInt weights = CheckedInt(inner.features) * sizes_.hidden;
   Start(branch, Step::kOutput);
   MakeOutputGradient(layer_.norms.after_feed_forward);
+  if (layer_.norms.before_sum) MakeInputGradient("norm_input_gradient");
   Make("down_input_gradient", "b s f", features, "made by down");
   MakeWeightGradient({.shape = "h f", .elements = weights, .reads = inner.inner});
   Start(branch, Step::kCore);
@@ -293,20 +295,33 @@ void LayerBackward::WalkRouted(const ExpertsSpec& experts) {
       ExpertSlotsPerSequence(experts, a.layout, a.batch, SequenceLengthOf(a, place_.part)) *
       a.batch.sequence_count;
   const TokensOnTheirWay tokens = WayOf(experts, a);
-  const CheckedInt sent = Cut() * tokens.copies;
-  const CheckedInt received = slots * sizes_.hidden;
+  const absl::string_view shape = RoutedShape(experts);
+  const int64_t token = ExpertWidth(experts, sizes_.hidden);
+  const CheckedInt own = CheckedInt(sizes_.sequence_tokens) * token;
+  const CheckedInt sent = own * tokens.copies;
+  const CheckedInt received = slots * token;
+  const CheckedInt latent_weights = CheckedInt(experts.latent_size) * sizes_.hidden;
   const CheckedInt features = slots * width;
   const int64_t inputs = experts.expert.kind == FeedForwardKind::kGated ? 2 : 1;
   const CheckedInt weights =
-      CheckedInt(width) * sizes_.hidden * (experts.expert_count / a.layout.expert_parallel_size);
+      CheckedInt(width) * token * (experts.expert_count / a.layout.expert_parallel_size);
+  if (experts.latent_size > 0) {
+    Start(Branch::kFeedForward, Step::kOutput);
+    MakeRoutedOutputGradient();
+    Make("expert_sum_gradient", "b s l", own, "made by expert_latent's up");
+    MakeWeightGradient(
+        {.shape = "h l", .elements = latent_weights, .reads = ActivationSite::kExpertSum});
+  }
   Start(Branch::kFeedForward, Step::kOutput);
-  if (layer_.norms.after_feed_forward || sizes_.dropout) {
-    MakeInputGradient("branch_output_gradient");
+  if (experts.latent_size > 0) {
+    Make("expert_sum_gradient", "b s l", own, "read by the combination");
+  } else {
+    MakeRoutedOutputGradient();
   }
   Make("combined_gradient", tokens.shape, sent, tokens.why);
-  Make("expert_output_gradient", "b s k h", received, "the same, at the experts' ranks");
+  Make("expert_output_gradient", shape, received, "the same, at the experts' ranks");
   Start(Branch::kFeedForward, Step::kOutput);
-  Make("expert_output_gradient", "b s k h", received, "read by down");
+  Make("expert_output_gradient", shape, received, "read by down");
   Make("down_input_gradient", "b s k f", features, "made by down");
   MakeWeightGradient(
       {.shape = "E h f", .elements = weights, .reads = ActivationSite::kExpertInner});
@@ -315,13 +330,27 @@ void LayerBackward::WalkRouted(const ExpertsSpec& experts) {
   Make("up_gradient", "b s k f", features * inputs, "made by it; of gate and up");
   Start(Branch::kFeedForward, Step::kInput);
   Make("up_gradient", "b s k f", features * inputs, "read by the matrices; of gate and up");
-  Make("expert_input_gradient", "b s k h", received, "made by them");
+  Make("expert_input_gradient", shape, received, "made by them");
   MakeWeightGradient(
       {.shape = "E f h", .elements = weights * inputs, .reads = ActivationSite::kExpertInput});
   Start(Branch::kFeedForward, Step::kInput);
-  Make("expert_input_gradient", "b s k h", received, "at the experts' ranks");
+  Make("expert_input_gradient", shape, received, "at the experts' ranks");
   Make("dispatched_gradient", tokens.shape, sent, "the same, back at the tokens' ranks");
+  if (experts.latent_size == 0) return MakeInputGradient("branch_input_gradient");
+  Make("latent_gradient", "b s l", own, "made by the step");
+  Start(Branch::kFeedForward, Step::kInput);
+  Make("latent_gradient", "b s l", own, "read by expert_latent's down");
   MakeInputGradient("branch_input_gradient");
+  MakeWeightGradient(
+      {.shape = "l h", .elements = latent_weights, .reads = ActivationSite::kFeedForwardInput});
+}
+
+// The gradient of the routed experts' sum, at the residual's width.
+void LayerBackward::MakeRoutedOutputGradient() {
+  if (layer_.norms.after_feed_forward || sizes_.dropout) {
+    MakeInputGradient("branch_output_gradient");
+  }
+  if (layer_.norms.before_sum) MakeInputGradient("norm_input_gradient");
 }
 
 }  // namespace sextant

@@ -126,6 +126,7 @@ class LayerBackward {
   void MakeBlockGradient(const Block& block, BlockValueId id);
   void WalkExperts(const ExpertsSpec& experts);
   void WalkRouted(const ExpertsSpec& experts);
+  void MakeRoutedOutputGradient();
   void WalkFeedForward(const Inner& inner, LayerBranch branch);
   void WalkAttention(const AttentionSpec& attention, LayerBranch branch);
   void MakeGateGradient(const AttentionSpec& attention, const Operands& core);

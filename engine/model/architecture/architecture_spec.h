@@ -85,6 +85,8 @@ struct AttentionSpec {
   AttentionMask mask = AttentionMask::kCausal;
   int64_t window = 0;  // tokens visible to a query, itself included; 0: all
   int64_t chunk = 0;   // tokens per block that attends only to itself; 0: one block
+  // Values have no matrix: they are the keys' projections, with a norm without weights (Gemma 4).
+  bool values_are_keys = false;
 
   friend bool operator==(const AttentionSpec&, const AttentionSpec&) = default;
 };
@@ -127,9 +129,26 @@ struct ExpertsSpec {
   // they are on few nodes; 0: anywhere.
   int64_t group_count = 0;
   int64_t groups_per_token = 0;
+  // Width of the routed experts' inputs and outputs. A matrix before tokens are sent and one after
+  // their sum join it to hidden_size; 0: hidden_size, no matrices (Nemotron 3).
+  int64_t latent_size = 0;
+  // Experts that return their input: rows of the router alone (LongCat-Flash). experts_per_token is
+  // the mean number of others.
+  int64_t zero_expert_count = 0;
+  bool expert_scales = false;  // a weight on each expert's output (Gemma 4)
 
   friend bool operator==(const ExpertsSpec&, const ExpertsSpec&) = default;
 };
+
+// Elements of a token that the routed experts read and write.
+inline int64_t ExpertWidth(const ExpertsSpec& experts, int64_t hidden_size) {
+  return experts.latent_size > 0 ? experts.latent_size : hidden_size;
+}
+
+// Logits of a router.
+inline int64_t RouterSize(const ExpertsSpec& experts) {
+  return experts.expert_count + experts.zero_expert_count;
+}
 
 // The places where a layer normalises. "Before" is the input of a branch; "after" is its output,
 // or the sum of output and residual: the count is the same.
@@ -140,6 +159,11 @@ struct LayerNorms {
   bool before_feed_forward = true;
   bool after_feed_forward = false;
   bool after_cross_attention = false;
+  // In layers with both a feed-forward and experts: norms of the router's input and of the routed
+  // experts', where before_feed_forward is the feed-forward's alone; and norms of the two outputs
+  // before their sum (Gemma 4).
+  bool before_experts = false;
+  bool before_sum = false;
 
   friend bool operator==(const LayerNorms&, const LayerNorms&) = default;
 };
@@ -156,13 +180,15 @@ struct LayerSpec {
   absl::optional<AttentionSpec> cross_attention = {};  // over the encoder's output
   absl::optional<FeedForwardSpec> feed_forward = {};
   absl::optional<ExpertsSpec> experts = {};
+  bool output_scale = false;  // a number, not trained, that scales the layer's output (Gemma 4)
 };
 
 // True where both differ in nothing but their names.
 inline bool IsAlike(const LayerSpec& a, const LayerSpec& b) {
   return a.norm == b.norm && a.norms == b.norms && a.attention == b.attention &&
          a.mixer == b.mixer && a.cross_attention == b.cross_attention &&
-         a.feed_forward == b.feed_forward && a.experts == b.experts;
+         a.feed_forward == b.feed_forward && a.experts == b.experts &&
+         a.output_scale == b.output_scale;
 }
 
 // True where the layer mixes tokens by attention, by a mixer or by both.

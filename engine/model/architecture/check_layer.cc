@@ -75,6 +75,25 @@ void CheckMask(const AttentionSpec& a, bool cross, absl::string_view path,
   }
 }
 
+void CheckKeysAsValues(const AttentionSpec& a, bool cross, absl::string_view path,
+                       FieldViolations& violations) {
+  if (!a.values_are_keys) return;
+  if (cross || a.latent.has_value()) {
+    violations.Add(FieldPath(path, "values_are_keys"),
+                   "is not known in cross attention, nor with a latent");
+  }
+  if (a.value_head_size != a.query_key_head_size) {
+    violations.Add(FieldPath(path, "value_head_size"),
+                   "must be query_key_head_size where values are keys");
+  }
+  if (a.query_key_norm == QueryKeyNorm::kNone) {
+    violations.Add(FieldPath(path, "query_key_norm"), "is required where values are keys");
+  }
+  if (a.value_bias != a.key_bias) {
+    violations.Add(FieldPath(path, "value_bias"), "must be key_bias where values are keys");
+  }
+}
+
 // `cross`: attention over the encoder's output.
 void CheckAttention(const AttentionSpec& a, bool cross, absl::string_view path,
                     FieldViolations& violations) {
@@ -85,10 +104,10 @@ void CheckAttention(const AttentionSpec& a, bool cross, absl::string_view path,
     violations.Add(FieldPath(path, "query_key_norm_variant"),
                    "is of no norm: give query_key_norm, or leave it out");
   }
-  if (a.output_gate != OutputGate::kNone && (cross || a.latent.has_value())) {
-    violations.Add(FieldPath(path, "output_gate"),
-                   "is not known in cross attention, nor with a latent");
+  if (a.output_gate != OutputGate::kNone && cross) {
+    violations.Add(FieldPath(path, "output_gate"), "is not known in cross attention");
   }
+  CheckKeysAsValues(a, cross, path, violations);
   CheckMask(a, cross, path, violations);
 }
 
@@ -141,6 +160,9 @@ void CheckExperts(const ExpertsSpec& e, absl::string_view path, FieldViolations&
                    absl::StrCat("must be at most expert_count (", e.expert_count, "), not ",
                                 e.experts_per_token));
   }
+  // 0 means none.
+  violations.RequireRange(path, "latent_size", e.latent_size, 0, kMaxHiddenSize);
+  violations.RequireRange(path, "zero_expert_count", e.zero_expert_count, 0, kMaxExpertCount);
   CheckExpertGroups(e, path, violations);
   CheckFeedForward(e.expert, FieldPath(path, "expert"), violations);
   CheckSharedExperts(e, path, violations);
@@ -207,6 +229,7 @@ void CheckMixer(const MixerSpec& m, absl::string_view path, FieldViolations& vio
 void CheckNorms(const LayerSpec& layer, absl::string_view path, FieldViolations& violations) {
   const bool mixes = layer.attention.has_value() || layer.mixer.has_value();
   const bool feeds = layer.feed_forward.has_value() || layer.experts.has_value();
+  const bool sums = layer.feed_forward.has_value() && layer.experts.has_value();
   const struct {
     bool norm;
     bool branch;
@@ -220,11 +243,17 @@ void CheckNorms(const LayerSpec& layer, absl::string_view path, FieldViolations&
        "norms.after_cross_attention"},
       {layer.norms.before_feed_forward, feeds, "norms.before_feed_forward"},
       {layer.norms.after_feed_forward, feeds, "norms.after_feed_forward"},
+      {layer.norms.before_experts, sums, "norms.before_experts"},
+      {layer.norms.before_sum, sums, "norms.before_sum"},
   };
   for (const auto& rule : rules) {
     if (rule.norm && !rule.branch) {
       violations.Add(FieldPath(path, rule.name), "must be false: the layer has no such branch");
     }
+  }
+  if (layer.norms.before_experts && sums && layer.experts->shared_expert_count > 0) {
+    violations.Add(FieldPath(path, "experts.shared_expert_count"),
+                   "must be 0 with norms.before_experts: what shared experts read is not known");
   }
 }
 

@@ -73,7 +73,7 @@ int64_t CorrectionsOf(const ArchitectureSpec& spec) {
   const auto add = [&](int kind, int64_t layers) {
     const LayerSpec& layer = spec.layer_kinds[static_cast<size_t>(kind)];
     if (layer.experts.has_value() && layer.experts->router_correction_bias) {
-      sum += layer.experts->expert_count * layers;
+      sum += RouterSize(*layer.experts) * layers;
     }
   };
   for (const LayerRun& run : spec.decoder.layers) add(run.layer_kind, run.count);

@@ -23,7 +23,7 @@ class AttentionWeights {
   void AddProjections() {
     Project("query", query_size(), attention_.query_bias);
     Project("key", key_size(), attention_.key_bias);
-    Project("value", value_size(), attention_.value_bias);
+    if (!attention_.values_are_keys) Project("value", value_size(), attention_.value_bias);
   }
 
   // Source: DeepSeek-V2, arXiv 2405.04434, section 2.1. The published implementation normalises
@@ -182,25 +182,50 @@ void AddFeedForward(const FeedForwardSpec& spec, const FeedForwardPlace& place, 
                        .active_copies = place.active_copies});
 }
 
-void AddExperts(const ExpertsSpec& experts, int64_t hidden_size, WeightList& out) {
+void AddRouter(const ExpertsSpec& experts, int64_t hidden_size, WeightList& out) {
   out.Add(LinearWeights{.module = "router",
                         .name = "",
                         .component = Component::kRouter,
-                        .rows = experts.expert_count,
+                        .rows = RouterSize(experts),
                         .columns = hidden_size,
                         .bias = experts.router_bias});
   if (experts.router_correction_bias) {
     out.Add(LinearWeights{.module = "router",
                           .name = "correction",
                           .component = Component::kBias,
-                          .rows = experts.expert_count,
+                          .rows = RouterSize(experts),
                           .columns = 1,
                           .learned = false});
   }
+  if (!experts.expert_scales) return;
+  out.Add(NormWeights{.module = "router",
+                      .name = "expert_scales",
+                      .variant = NormVariant::kRmsNorm,
+                      .length = experts.expert_count});
+}
+
+// The matrices that join narrower routed experts to the residual. Every rank has them whole.
+// Source: NVIDIA/Megatron-LM, megatron/core/transformer/moe/moe_layer.py, fc1_latent_proj and
+// fc2_latent_proj, from memory.
+void AddExpertLatent(int64_t latent_size, int64_t hidden_size, WeightList& out) {
+  LinearWeights matrix = {.module = "expert_latent",
+                          .name = "down",
+                          .component = Component::kRoutedExperts,
+                          .rows = latent_size,
+                          .columns = hidden_size};
+  out.Add(matrix);
+  matrix.name = "up";
+  std::swap(matrix.rows, matrix.columns);
+  out.Add(matrix);
+}
+
+void AddExperts(const ExpertsSpec& experts, int64_t hidden_size, WeightList& out) {
+  AddRouter(experts, hidden_size, out);
+  if (experts.latent_size > 0) AddExpertLatent(experts.latent_size, hidden_size, out);
   AddFeedForward(experts.expert,
                  {.module = "experts",
                   .component = Component::kRoutedExperts,
-                  .hidden_size = hidden_size,
+                  .hidden_size = ExpertWidth(experts, hidden_size),
                   .copies = experts.expert_count,
                   .active_copies = experts.experts_per_token},
                  out);
@@ -254,6 +279,10 @@ void AddNorms(const LayerSpec& layer, int64_t hidden_size, WeightList& out) {
       {layer.norms.before_cross_attention, "before_cross_attention"},
       {layer.norms.after_cross_attention, "after_cross_attention"},
       {layer.norms.before_feed_forward, "before_feed_forward"},
+      {layer.norms.before_experts, "before_router"},
+      {layer.norms.before_experts, "before_experts"},
+      {layer.norms.before_sum, "after_dense"},
+      {layer.norms.before_sum, "after_experts"},
       {layer.norms.after_feed_forward, "after_feed_forward"},
   };
   for (const auto& norm : norms) {
@@ -329,6 +358,13 @@ void AddLayerWeights(const LayerSpec& layer, int64_t hidden_size, WeightList& ou
   }
   if (layer.experts.has_value()) AddExperts(*layer.experts, hidden_size, out);
   AddNorms(layer, hidden_size, out);
+  if (!layer.output_scale) return;
+  out.Add(LinearWeights{.module = "layer",
+                        .name = "output_scale",
+                        .component = Component::kNorm,
+                        .rows = 1,
+                        .columns = 1,
+                        .learned = false});
 }
 
 }  // namespace sextant

@@ -1,8 +1,8 @@
 #include "engine/model/config/decoder_draft.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -22,6 +22,24 @@ absl::string_view NameOf(LayerSpan span) {
   return "global";
 }
 
+absl::string_view NameOf(MixerKind kind) {
+  switch (kind) {
+    case MixerKind::kGatedDeltaNet:
+      return "gated_delta_net";
+    case MixerKind::kKimiDelta:
+      return "kimi_delta";
+    case MixerKind::kMamba2:
+      return "mamba2";
+    case MixerKind::kMamba1:
+      return "mamba1";
+    case MixerKind::kShortConvolution:
+      return "short_convolution";
+    case MixerKind::kUnspecified:
+      break;
+  }
+  return "mixer";
+}
+
 AttentionSpec AttentionOf(const DecoderDraft& d) {
   const DecoderStyle& s = d.style;
   const bool bias = s.query_key_value_bias;
@@ -39,7 +57,8 @@ AttentionSpec AttentionOf(const DecoderDraft& d) {
                                         ? NormVariant::kUnspecified
                                         : s.query_key_norm_variant,
           .sinks = d.sinks,
-          .output_gate = s.output_gate};
+          .output_gate = s.output_gate,
+          .values_are_keys = d.values_are_keys};
 }
 
 void SetSizes(const WindowAttention& sizes, AttentionSpec& out) {
@@ -48,12 +67,10 @@ void SetSizes(const WindowAttention& sizes, AttentionSpec& out) {
   out.query_key_head_size = sizes.head_size;
   out.value_head_size = sizes.value_head_size;
   out.sinks = sizes.sinks;
+  out.values_are_keys = false;
 }
 
-LayerSpec LayerOf(const DecoderDraft& d, LayerTraits traits) {
-  LayerSpec out;
-  out.norm = d.style.norm;
-  out.norms = d.style.norms;
+void SetAttention(const DecoderDraft& d, LayerTraits traits, LayerSpec& out) {
   out.attention = AttentionOf(d);
   if (traits.span == LayerSpan::kWindow) {
     out.attention->window = d.window;
@@ -61,9 +78,32 @@ LayerSpec LayerOf(const DecoderDraft& d, LayerTraits traits) {
   }
   if (traits.span == LayerSpan::kChunk) out.attention->chunk = d.chunk;
   if (traits.shared_indexer) out.attention->latent->indexer->shared = true;
-  if (traits.experts) {
-    out.experts = d.experts;
-  } else {
+}
+
+// Norms of branches that a layer lacks are left out.
+LayerNorms NormsOf(const DecoderDraft& d, LayerTraits traits) {
+  LayerNorms out = d.style.norms;
+  const bool mixes = traits.parts.attention || traits.parts.mixer;
+  const bool sums = traits.parts.feeds && traits.experts && d.experts_and_dense;
+  out.before_attention = out.before_attention && mixes;
+  out.after_attention = out.after_attention && mixes;
+  out.before_feed_forward = out.before_feed_forward && traits.parts.feeds;
+  out.after_feed_forward = out.after_feed_forward && traits.parts.feeds;
+  out.before_experts = out.before_experts && sums;
+  out.before_sum = out.before_sum && sums;
+  return out;
+}
+
+LayerSpec LayerOf(const DecoderDraft& d, LayerTraits traits) {
+  LayerSpec out;
+  out.norm = d.style.norm;
+  out.norms = NormsOf(d, traits);
+  out.output_scale = d.output_scale;
+  if (traits.parts.attention) SetAttention(d, traits, out);
+  if (traits.parts.mixer) out.mixer = d.mixer;
+  if (!traits.parts.feeds) return out;
+  if (traits.experts) out.experts = d.experts;
+  if (!traits.experts || d.experts_and_dense) {
     out.feed_forward =
         FeedForwardSpec{.kind = d.style.feed_forward,
                         .size = d.feed_forward_size,
@@ -87,8 +127,7 @@ class LayerList {
 
   // The index of the kind of such layers, which is added where there is none.
   int KindOf(LayerTraits traits) {
-    int& kind = kind_of_[static_cast<size_t>(traits.span) * 4 + (traits.experts ? 2 : 0) +
-                         (traits.shared_indexer ? 1 : 0)];
+    int& kind = kind_of_[KeyOf(traits)];
     if (kind >= 0) return kind;
     kind = static_cast<int>(kinds_.size());
     kinds_.push_back(LayerOf(draft_, traits));
@@ -105,23 +144,46 @@ class LayerList {
   }
 
  private:
-  std::string NameOfKind(LayerTraits traits) const {
-    return absl::StrCat(NameOfSpanAndFeed(traits), traits.shared_indexer ? "_no_indexer" : "");
+  static constexpr size_t kSpans = 3;
+  static constexpr size_t kFlags = 5;
+
+  static size_t KeyOf(LayerTraits traits) {
+    size_t key = static_cast<size_t>(traits.span);
+    for (const bool flag : {traits.experts, traits.shared_indexer, traits.parts.attention,
+                            traits.parts.mixer, traits.parts.feeds}) {
+      key = 2 * key + (flag ? 1 : 0);
+    }
+    return key;
   }
 
-  std::string NameOfSpanAndFeed(LayerTraits traits) const {
-    const auto differ = [this](auto trait) {
-      return std::any_of(traits_.begin(), traits_.end(),
-                         [&](const LayerTraits& t) { return t.*trait != traits_[0].*trait; });
-    };
-    const absl::string_view feed = traits.experts ? "experts" : "dense";
-    if (!differ(&LayerTraits::span)) return std::string(feed);
-    if (!differ(&LayerTraits::experts)) return std::string(NameOf(traits.span));
-    return absl::StrCat(NameOf(traits.span), "_", feed);
+  template <typename Trait>
+  bool Differ(Trait trait) const {
+    return std::any_of(traits_.begin(), traits_.end(),
+                       [&](const LayerTraits& t) { return trait(t) != trait(traits_[0]); });
+  }
+
+  // Empty where it is not needed.
+  std::string NameOfMixing(LayerTraits traits) const {
+    const bool spans = Differ([](const LayerTraits& t) { return t.span; });
+    const bool parts = Differ([](const LayerTraits& t) { return t.parts; });
+    const absl::string_view attention = spans ? NameOf(traits.span) : "attention";
+    if (traits.parts.mixer) {
+      return absl::StrCat(traits.parts.attention ? "attention_" : "", NameOf(draft_.mixer->kind));
+    }
+    return std::string((spans || parts) && traits.parts.attention ? attention : "");
+  }
+
+  std::string NameOfKind(LayerTraits traits) const {
+    const bool feeds_differ = Differ([](const LayerTraits& t) { return t.experts; });
+    std::string out = NameOfMixing(traits);
+    if (traits.parts.feeds && (out.empty() || feeds_differ)) {
+      absl::StrAppend(&out, out.empty() ? "" : "_", traits.experts ? "experts" : "dense");
+    }
+    return absl::StrCat(out, traits.shared_indexer ? "_no_indexer" : "");
   }
 
   const DecoderDraft& draft_;
-  std::array<int, 12> kind_of_ = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+  std::vector<int> kind_of_ = std::vector<int>(kSpans << kFlags, -1);
   std::vector<LayerTraits> traits_;
   std::vector<LayerSpec> kinds_;
   std::vector<LayerRun> runs_;
@@ -131,9 +193,32 @@ class LayerList {
 
 DecoderDraft WithDefaults(DecoderDraft draft) {
   if (draft.key_value_head_count == 0) draft.key_value_head_count = draft.head_count;
+  if (draft.head_count == 0) return draft;
   if (draft.head_size == 0) draft.head_size = draft.hidden_size / draft.head_count;
   if (draft.value_head_size == 0) draft.value_head_size = draft.head_size;
   return draft;
+}
+
+namespace {
+
+LayerTraits TraitsOf(const DecoderDraft& d, size_t layer) {
+  LayerTraits out = {
+      .span = d.spans.empty() ? LayerSpan::kAll : d.spans[layer],
+      .experts = d.experts.has_value() && (d.expert_layers.empty() || d.expert_layers[layer]),
+      .shared_indexer = !d.shared_indexers.empty() && d.shared_indexers[layer],
+      .parts = d.parts.empty() ? LayerParts() : d.parts[layer]};
+  out.experts = out.experts && out.parts.feeds;
+  return out;
+}
+
+}  // namespace
+
+bool HasDenseLayers(const DecoderDraft& draft) {
+  for (int64_t i = 0; i < draft.layer_count; ++i) {
+    const LayerTraits traits = TraitsOf(draft, static_cast<size_t>(i));
+    if (traits.parts.feeds && (!traits.experts || draft.experts_and_dense)) return true;
+  }
+  return false;
 }
 
 ArchitectureSpec ArchitectureOf(const DecoderDraft& draft) {
@@ -149,13 +234,7 @@ ArchitectureSpec ArchitectureOf(const DecoderDraft& draft) {
   out.output = {.head = d.style.tied ? OutputHeadKind::kTied : OutputHeadKind::kUntied,
                 .head_bias = d.style.head_bias};
   LayerList layers(d);
-  for (int64_t i = 0; i < d.layer_count; ++i) {
-    const auto at = static_cast<size_t>(i);
-    layers.Add(
-        {.span = d.spans.empty() ? LayerSpan::kAll : d.spans[at],
-         .experts = d.experts.has_value() && (d.expert_layers.empty() || d.expert_layers[at]),
-         .shared_indexer = !d.shared_indexers.empty() && d.shared_indexers[at]});
-  }
+  for (int64_t i = 0; i < d.layer_count; ++i) layers.Add(TraitsOf(d, static_cast<size_t>(i)));
   if (d.prediction_module_count > 0) {
     out.multi_token_prediction = MultiTokenPredictionSpec{
         .module_count = d.prediction_module_count,

@@ -41,11 +41,27 @@ struct DecoderStyle {
 // The tokens that a layer attends to.
 enum class LayerSpan : uint8_t { kAll, kWindow, kChunk };
 
+// The branches of a layer.
+struct LayerParts {
+  bool attention = true;
+  bool mixer = false;
+  bool feeds = true;  // a feed-forward, experts, or both
+
+  friend bool operator==(const LayerParts&, const LayerParts&) = default;
+};
+
+// Layers of one branch alone, and a mixer's with a feed-forward.
+inline constexpr LayerParts kAttentionAlone = {.feeds = false};
+inline constexpr LayerParts kMixerAlone = {.attention = false, .mixer = true, .feeds = false};
+inline constexpr LayerParts kFeedForwardAlone = {.attention = false};
+inline constexpr LayerParts kMixerAndFeedForward = {.attention = false, .mixer = true};
+
 // The traits in which two layers of a draft may differ.
 struct LayerTraits {
   LayerSpan span = LayerSpan::kAll;
   bool experts = false;
   bool shared_indexer = false;
+  LayerParts parts = {};
 };
 
 // Sizes of attention in layers with a window, where they differ from the other layers'.
@@ -73,6 +89,11 @@ struct DecoderDraft {
   absl::optional<LatentSpec> latent = {};
   std::vector<bool> shared_indexers = {};  // per layer; empty: none uses another's indexer
   bool sinks = false;
+  bool values_are_keys = false;  // in layers without a window
+  bool output_scale = false;
+
+  absl::optional<MixerSpec> mixer = {};
+  std::vector<LayerParts> parts = {};  // per layer; empty: attention and a feed-forward
 
   int64_t window = 0;  // of layers with a window
   absl::optional<WindowAttention> window_attention = {};
@@ -81,6 +102,7 @@ struct DecoderDraft {
 
   absl::optional<ExpertsSpec> experts = {};
   std::vector<bool> expert_layers = {};  // per layer; empty: all layers, if there are experts
+  bool experts_and_dense = false;        // layers with experts have the feed-forward, too
 
   int64_t prediction_module_count = 0;                // of multi-token prediction
   absl::optional<LayerTraits> prediction_layer = {};  // of each module; absent: the last layer's
@@ -90,10 +112,13 @@ struct DecoderDraft {
 // size where no head size is given.
 DecoderDraft WithDefaults(DecoderDraft draft);
 
+// True where a layer has a feed-forward of feed_forward_size.
+bool HasDenseLayers(const DecoderDraft& draft);
+
 // The architecture of `draft`, with zero sizes replaced by their defaults; equal consecutive
 // layers form one run. Kinds of layers are named by their differences: "dense" and "experts",
-// "global", "sliding" and "chunked", or both: "sliding_experts"; "_no_indexer" is added to
-// those that share one.
+// "global", "sliding" and "chunked", "attention" and "mamba2", or both: "sliding_experts";
+// "_no_indexer" is added to those that share one.
 ArchitectureSpec ArchitectureOf(const DecoderDraft& draft);
 
 }  // namespace sextant

@@ -15,8 +15,8 @@ template <typename Matches>
 const Family* FindWhere(Matches matches) {
   for (const absl::Span<const Family> families :
        {GptFamilies(), AlibiFamilies(), LlamaFamilies(), MixedFamilies(), MixtureFamilies(),
-        GroupedFamilies(), WindowedFamilies(), LatentFamilies(), BlockFamilies(),
-        EncoderFamilies()}) {
+        GroupedFamilies(), WindowedFamilies(), LatentFamilies(), DeltaFamilies(), MambaFamilies(),
+        BlockFamilies(), EncoderFamilies()}) {
     for (const Family& family : families) {
       if (matches(family)) return &family;
     }
@@ -136,7 +136,6 @@ constexpr char kDeltaNet[] = "holds gated delta nets (linear attention)";
 constexpr char kMamba1[] = "holds state-space layers (Mamba-1)";
 constexpr char kMamba2[] = "holds state-space layers (Mamba-2)";
 constexpr char kTimeMixing[] = "holds recurrent layers (RWKV's time mixing)";
-constexpr char kConvolution[] = "holds short convolutions";
 constexpr char kLightning[] = "holds lightning attention (linear attention)";
 constexpr char kEncoder[] = "is an encoder of another kind than BERT's and T5's";
 constexpr char kVision[] = "is a vision model";
@@ -145,33 +144,20 @@ constexpr char kMultimodal[] =
 
 // Parts of the models that users ask for most, beyond the layers that are known.
 constexpr Unsupported kUnsupported[] = {
-    {"qwen3_next", kDeltaNet},
-    {"qwen3_5_text", kDeltaNet},
-    {"qwen3_5_moe_text", kDeltaNet},
     {"olmo_hybrid", kDeltaNet},
-    {"kimi_linear", "holds Kimi delta attention (linear attention)"},
     {"bailing_hybrid", "holds Kimi delta attention (linear attention)"},
     {"mamba", kMamba1},
     {"falcon_mamba", kMamba1},
-    {"jamba", kMamba1},
-    {"mamba2", kMamba2},
-    {"falcon_h1", kMamba2},
-    {"bamba", kMamba2},
     {"zamba2", kMamba2},
-    {"nemotron_h", kMamba2},
     {"recurrent_gemma", "holds recurrent layers (RG-LRU)"},
     {"rwkv", kTimeMixing},
     {"rwkv7", kTimeMixing},
-    {"lfm2", kConvolution},
-    {"lfm2_moe", kConvolution},
     {"minimax", kLightning},
     {"minimax_m1", kLightning},
     {"minimax_text_01", kLightning},
     {"minimax_m3", "holds attention with an indexer over blocks"},
     {"deepseek_v4", "holds compressed attention with an indexer, and hyper-connections"},
-    {"longcat_flash", "holds experts without parameters, and two attentions a layer"},
     {"gemma3n_text", "holds copies of the residual stream, and embeddings of each layer"},
-    {"gemma4_text", "holds keys that are values, and experts with norms of their own"},
     {"roberta", kEncoder},
     {"modernbert", kEncoder},
     {"bart", kEncoder},

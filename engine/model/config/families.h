@@ -84,6 +84,8 @@ struct Family {
   bool head_size_required = false;
   // True: if absent, feed_forward_size is 4 * hidden_size. False: it is required.
   bool feed_forward_is_four_hidden = false;
+  // True: feed_forward_size is required where a layer has a feed-forward that is no expert.
+  bool feed_forward_of_dense_layers = false;
   FlagName query_key_value_bias = {};
   FlagName attention_output_bias = {};
   FlagName feed_forward_bias = {};
@@ -92,6 +94,8 @@ struct Family {
   absl::string_view prediction_modules = "";  // the number of multi-token prediction modules
   // Parts that the published files don't hold, and so are named instead of counted.
   absl::Span<const absl::string_view> left_out = {};
+  // Reads the number of layers; null: it is names.layer_count.
+  int64_t (*count_layers)(ConfigReader& config) = nullptr;
   // Reads the other options but tie_word_embeddings; null: none.
   void (*read_options)(ConfigReader& config, DecoderDraft& draft) = nullptr;
   // Reads a whole model that is not such a decoder; the result is valid only if nothing was
@@ -107,6 +111,8 @@ absl::Span<const Family> MixtureFamilies();   // mixtures of experts
 absl::Span<const Family> GroupedFamilies();   // experts on grouped-query attention, from 2024 on
 absl::Span<const Family> WindowedFamilies();  // the same, with other heads in layers with a window
 absl::Span<const Family> LatentFamilies();    // multi-head latent attention
+absl::Span<const Family> DeltaFamilies();     // delta rules and short convolutions
+absl::Span<const Family> MambaFamilies();     // state-space layers
 absl::Span<const Family> BlockFamilies();     // a file that describes each layer
 absl::Span<const Family> EncoderFamilies();   // encoders, and encoders with decoders
 
@@ -116,6 +122,12 @@ void ReadAttentionBias(ConfigReader& config, DecoderDraft& draft);
 void ReadBothBiases(ConfigReader& config, DecoderDraft& draft);
 // The options that `family` names by its fields.
 void ReadNamedOptions(const Family& family, ConfigReader& config, DecoderDraft& draft);
+// Sizes of multi-head latent attention.
+void ReadLatentAttention(ConfigReader& config, DecoderDraft& draft);
+// Qwen's experts: every `decoder_sparse_step`-th layer has them, except mlp_only_layers.
+void ReadQwenExperts(ConfigReader& config, DecoderDraft& draft);
+// Qwen's shared expert, whose output a gate scales.
+void ReadGatedSharedExpert(ConfigReader& config, ExpertsSpec& experts);
 // One bias for every matrix of a layer.
 void SetAllBiases(bool bias, DecoderDraft& draft);
 

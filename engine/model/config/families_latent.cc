@@ -5,6 +5,7 @@
 // memory: moe_layer_freq skips layers, and which topk_method has a correction bias. The effect of
 // zeros: modeling_deepseek_v2.py @0233e509531a. Shared indexers: modular_glm_moe_dsa.py, and the
 // published total of GLM-5.2, which has one in the module of multi-token prediction.
+// modeling_longcat_flash.py, from memory.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -47,6 +48,8 @@ int64_t ReadSharedExpertCount(ConfigReader& config) {
   return count;
 }
 
+}  // namespace
+
 // Keys have a plain part, which comes from the latent, and a rotary part.
 void ReadLatentAttention(ConfigReader& config, DecoderDraft& draft) {
   LatentSpec latent;
@@ -68,11 +71,17 @@ void ReadLatentAttention(ConfigReader& config, DecoderDraft& draft) {
                                "): a latent is expanded for every head"));
   }
   draft.key_value_head_count = draft.head_count;
-  // transformers writes the rotary part as head_dim, and takes it whatever a file says; GLM-5.2's
-  // has the plain part.
+}
+
+namespace {
+
+// transformers writes the rotary part as head_dim, and takes it whatever a file says; GLM-5.2's has
+// the plain part.
+void ReadDeepseekAttention(ConfigReader& config, DecoderDraft& draft) {
+  ReadLatentAttention(config, draft);
   const int64_t head_dim = config.Size("head_dim");
-  if (head_dim != 0 && head_dim != latent.rotary_size &&
-      head_dim != draft.head_size - latent.rotary_size) {
+  const int64_t rotary = draft.latent->rotary_size;
+  if (head_dim != 0 && head_dim != rotary && head_dim != draft.head_size - rotary) {
     config.Refuse("head_dim", "is not qk_rope_head_dim: remove it, or correct them");
   }
 }
@@ -101,7 +110,7 @@ void ReadLatentExperts(ConfigReader& config, DecoderDraft& draft) {
 }
 
 void ReadDeepseekV2Options(ConfigReader& config, DecoderDraft& draft) {
-  ReadLatentAttention(config, draft);
+  ReadDeepseekAttention(config, draft);
   ReadLatentExperts(config, draft);
   if (config.Text("topk_method", "greedy") == "group_limited_greedy") {
     ReadExpertGroups(config, *draft.experts);
@@ -114,7 +123,7 @@ void ReadDeepseekV2Options(ConfigReader& config, DecoderDraft& draft) {
 // Routing balanced by a bias. num_nextn_predict_layers are multi-token prediction modules, which
 // transformers omits and training has: docs/architecture.md.
 void ReadDeepseekV3Options(ConfigReader& config, DecoderDraft& draft) {
-  ReadLatentAttention(config, draft);
+  ReadDeepseekAttention(config, draft);
   ReadLatentExperts(config, draft);
   const std::string method = config.Text("topk_method", "noaux_tc");
   if (method != "noaux_tc") {
@@ -193,11 +202,65 @@ void ReadGlmMoeDsaOptions(ConfigReader& config, DecoderDraft& draft) {
       LayerTraits{.experts = draft.expert_layers.empty() || draft.expert_layers.back()};
 }
 
+// A published layer is two of attention and a feed-forward each, and experts that read the first
+// feed-forward's input. transformers adds the experts' output after the second feed-forward; here
+// it is added after the first, which changes no parameter, product or kept tensor.
+int64_t CountLongcatLayers(ConfigReader& config) {
+  return 2 * config.RequiredSize("num_layers", kMaxLayerCount / 2);
+}
+
+// A router chooses moe_topk of all experts, those without parameters among them: where it chooses
+// each equally often, a token goes to moe_topk n_routed_experts / (n_routed_experts +
+// zero_expert_num) of the others. Source: Meituan 2025 (arXiv 2509.01322) section 2.1, from memory.
+void ReadLongcatExperts(ConfigReader& config, DecoderDraft& draft) {
+  const int64_t size = config.RequiredSize("expert_ffn_hidden_size", kMaxFeedForwardSize);
+  ExpertsSpec experts = {.expert_count = config.RequiredSize("n_routed_experts", kMaxExpertCount),
+                         .expert = {.kind = FeedForwardKind::kGated, .size = size},
+                         .router_bias = config.Flag("router_bias", false),
+                         .router_correction_bias = true,
+                         .zero_expert_count = config.Count("zero_expert_num", 0)};
+  const int64_t chosen = config.RequiredSize("moe_topk", kMaxExpertCount);
+  if (experts.zero_expert_count > kMaxExpertCount) {
+    config.Refuse("zero_expert_num", absl::StrCat("must be at most ", kMaxExpertCount));
+  }
+  if (!config.ok()) return;
+  const int64_t all = RouterSize(experts);
+  experts.experts_per_token = chosen * experts.expert_count / all;
+  if (chosen > all || chosen * experts.expert_count % all != 0) {
+    config.Refuse("moe_topk", absl::StrCat("makes no whole number of experts with parameters a "
+                                           "token, ",
+                                           chosen, " x ", experts.expert_count, " / ", all,
+                                           ": describe the model in model.architecture"));
+  }
+  draft.experts = experts;
+}
+
+void ReadLongcatOptions(ConfigReader& config, DecoderDraft& draft) {
+  ReadLatentAttention(config, draft);
+  ReadLongcatExperts(config, draft);
+  if (config.Text("zero_expert_type", "identity") != "identity") {
+    config.Refuse("zero_expert_type", "must be identity: others are not supported yet");
+  }
+  if (config.Text("attention_method", "MLA") != "MLA") {
+    config.Refuse("attention_method", "must be MLA");
+  }
+  Pass(config, {"mla_scale_q_lora", "mla_scale_kv_lora"});
+  const int64_t whole = config.Size("num_hidden_layers");
+  if (whole != 0 && whole != draft.layer_count) {
+    config.Refuse("num_hidden_layers", "must be twice num_layers: remove it, or correct them");
+  }
+  SetExpertLayers([](int64_t i) { return i % 2 == 0; }, draft);
+  draft.experts_and_dense = true;
+}
+
 // No experts.
 void ReadYoutuOptions(ConfigReader& config, DecoderDraft& draft) {
-  ReadLatentAttention(config, draft);
+  ReadDeepseekAttention(config, draft);
   draft.style.feed_forward_bias = config.Flag("mlp_bias", false);
 }
+
+constexpr SizeNames kLongcatNames = {
+    .layer_count = "num_layers", .feed_forward_size = "ffn_hidden_size", .head_size = ""};
 
 constexpr absl::string_view kYoutuAlso[] = {"YoutuForCausalLM"};
 
@@ -232,6 +295,12 @@ constexpr Family kLatentFamilies[] = {
      .names = kNames,
      .style = kStyle,
      .read_options = ReadGlmMoeDsaOptions},
+    {.model_type = "longcat_flash",
+     .architecture = "LongcatFlashForCausalLM",
+     .names = kLongcatNames,
+     .style = kStyle,
+     .count_layers = CountLongcatLayers,
+     .read_options = ReadLongcatOptions},
     {.model_type = "youtu_llm",
      .architecture = "YoutuLLMForCausalLM",
      .also_architectures = kYoutuAlso,

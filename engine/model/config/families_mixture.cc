@@ -28,8 +28,6 @@ constexpr SizeNames kDbrxNames = {.layer_count = "n_layers",
                                   .key_value_head_count = "attn_config.kv_n_heads",
                                   .head_size = ""};
 
-constexpr SizeNames kHybridNames = {.feed_forward_size = "shared_intermediate_size"};
-
 constexpr DecoderStyle kMixtureLlamaStyle = {};
 
 constexpr DecoderStyle kMixtureQwen2Style = {.query_key_value_bias = true};
@@ -59,7 +57,8 @@ void ReadPhimoeOptions(ConfigReader& config, DecoderDraft& draft) {
   ReadWindowOfAllLayers(config, 0, draft);
 }
 
-// Every `decoder_sparse_step`-th layer has experts, except mlp_only_layers.
+}  // namespace
+
 void ReadQwenExperts(ConfigReader& config, DecoderDraft& draft) {
   const int64_t size = config.RequiredSize("moe_intermediate_size", kMaxFeedForwardSize);
   ReadExperts(config, {.expert_count = "num_experts"}, size, draft);
@@ -88,6 +87,8 @@ void ReadGatedSharedExpert(ConfigReader& config, ExpertsSpec& experts) {
                            .size = config.RequiredSize(kName, kMaxFeedForwardSize)};
   experts.shared_expert_gate = true;
 }
+
+namespace {
 
 // Every other one of the first max_window_layers layers has the window, if use_sliding_window is
 // set.
@@ -192,35 +193,6 @@ void ReadGraniteMoeOptions(ConfigReader& config, DecoderDraft& draft) {
   ReadExperts(config, {.expert_count = "num_local_experts"}, draft.feed_forward_size, draft);
 }
 
-// A layer's feed-forward is a shared expert where it has experts. Fields of state-space layers say
-// nothing where all are attention.
-void ReadGraniteHybridOptions(ConfigReader& config, DecoderDraft& draft) {
-  ReadAttentionBias(config, draft);
-  const auto types = config.Texts("layer_types");
-  for (const std::string& type : types.value_or(std::vector<std::string>{"mamba"})) {
-    if (type == "attention") continue;
-    config.Refuse("layer_types",
-                  absl::StrCat("must name attention layers alone: ",
-                               type == "mamba" ? "state-space layers (mamba)" : "others",
-                               " are not supported yet"));
-    break;
-  }
-  if (types.has_value() && static_cast<int64_t>(types->size()) != draft.layer_count) {
-    config.Refuse("layer_types", absl::StrCat("names ", types->size(), " layers, not ",
-                                              draft.layer_count, ": write one a layer"));
-  }
-  for (const auto& [name, value] : config.fields()) {
-    if (name.rfind("mamba_", 0) == 0 || name.rfind("time_step_", 0) == 0) config.Find(name);
-  }
-  const int64_t size = config.Size("intermediate_size");
-  const int64_t experts = config.Count("num_local_experts", 8);
-  config.Count("num_experts_per_tok", 2);
-  if (experts == 0) return;
-  ReadExperts(config, {.expert_count = "num_local_experts"}, size, draft);
-  draft.experts->shared_expert_count = 1;
-  draft.experts->shared_expert = {.kind = FeedForwardKind::kGated, .size = draft.feed_forward_size};
-}
-
 // transformers spells the class differently.
 constexpr absl::string_view kPhimoeAlso[] = {"PhimoeForCausalLM"};
 
@@ -249,11 +221,6 @@ constexpr Family kMixtureFamilies[] = {
      .architecture = "GraniteMoeForCausalLM",
      .style = kMixtureLlamaStyle,
      .read_options = ReadGraniteMoeOptions},
-    {.model_type = "granitemoehybrid",
-     .architecture = "GraniteMoeHybridForCausalLM",
-     .names = kHybridNames,
-     .style = kMixtureLlamaStyle,
-     .read_options = ReadGraniteHybridOptions},
     {.model_type = "olmoe",
      .architecture = "OlmoeForCausalLM",
      .style = kOlmoeStyle,

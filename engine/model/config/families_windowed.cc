@@ -2,8 +2,8 @@
 //
 // Read in huggingface/transformers src/transformers/models (August 2026): modeling_*.py and
 // configuration_*.py of mimo_v2_flash; and in ml-explore/mlx-lm mlx_lm/models: step3p5.py,
-// laguna.py. The published totals that the tests compare with confirm which router has a
-// correction bias.
+// laguna.py, gemma4_text.py. The published totals that the tests compare with confirm which router
+// has a correction bias.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -19,6 +19,9 @@ namespace sextant {
 namespace {
 
 constexpr DecoderStyle kPerHeadNorms = {.query_key_norm = QueryKeyNorm::kPerHead};
+
+constexpr DecoderStyle kGemma4Style = {
+    .norms = kNormsAround, .query_key_norm = QueryKeyNorm::kPerHead, .tied = true};
 
 constexpr SizeNames kStepNames = {.key_value_head_count = "num_attention_groups"};
 
@@ -178,6 +181,61 @@ void ReadMimoV2Options(ConfigReader& config, DecoderDraft& draft) {
   }
 }
 
+// Layers without a window have heads of their own size and number, and with attention_k_eq_v no
+// matrix of values.
+void ReadGemma4Attention(ConfigReader& config, DecoderDraft& draft) {
+  const int64_t heads = draft.head_count;
+  draft.window_attention = WindowAttention{.head_count = heads,
+                                           .key_value_head_count = draft.key_value_head_count,
+                                           .head_size = draft.head_size,
+                                           .value_head_size = draft.head_size};
+  const int64_t size = config.Size("global_head_dim");
+  if (size > 0) draft.head_size = size;
+  const int64_t keys = config.Size("num_global_key_value_heads");
+  draft.values_are_keys = config.Flag("attention_k_eq_v", false);
+  if (draft.values_are_keys && keys > 0) draft.key_value_head_count = keys;
+  draft.window = config.Span("sliding_window", 512);
+  if (!ReadLayerTypes(config, draft)) {
+    config.Refuse("layer_types", "is required: write full_attention or sliding_attention a layer");
+  }
+}
+
+// Experts and a feed-forward in each layer, each with norms of its own.
+void ReadGemma4Experts(ConfigReader& config, DecoderDraft& draft) {
+  const int64_t size = config.RequiredSize("moe_intermediate_size", kMaxFeedForwardSize);
+  ReadExperts(config, {.expert_count = "num_experts", .experts_per_token = "top_k_experts"}, size,
+              draft);
+  draft.experts->expert_scales = true;
+  draft.experts_and_dense = true;
+  draft.style.norms.before_experts = draft.style.norms.before_sum = true;
+}
+
+void ReadGemma4Options(ConfigReader& config, DecoderDraft& draft) {
+  ReadAttentionBias(config, draft);
+  ReadGemma4Attention(config, draft);
+  if (config.Flag("enable_moe_block", false)) {
+    ReadGemma4Experts(config, draft);
+  } else {
+    Pass(config, {"moe_intermediate_size", "num_experts", "top_k_experts"});
+  }
+  draft.output_scale = true;
+  Pass(config, {"vocab_size_per_layer_input"});
+  for (const absl::string_view name : {"hidden_size_per_layer_input", "num_kv_shared_layers"}) {
+    if (config.Count(name, 0) != 0) {
+      config.Refuse(name,
+                    "must be 0: embeddings of each layer, and keys and values that layers "
+                    "share, are not supported yet");
+    }
+  }
+  if (config.Flag("use_double_wide_mlp", false)) {
+    config.Refuse("use_double_wide_mlp", "must be false: layers of two widths are not supported");
+  }
+  // Tokens of pictures see one another; those of text see earlier ones alone.
+  if (config.Text("use_bidirectional_attention", "vision") != "vision") {
+    config.Refuse("use_bidirectional_attention", "must be vision: text attends to earlier tokens");
+  }
+}
+
 constexpr Family kWindowedFamilies[] = {
     {.model_type = "step3p5",
      .architecture = "Step3p5ForCausalLM",
@@ -199,6 +257,12 @@ constexpr Family kWindowedFamilies[] = {
      .attention_output_bias = {"attention_bias"},
      .experts = {.expert_count = "num_experts", .correction_bias = {.if_absent = true}},
      .read_options = ReadLagunaOptions},
+    {.model_type = "gemma4_text",
+     .architecture = "Gemma4ForCausalLM",
+     .style = kGemma4Style,
+     .key_value_head_count_required = true,
+     .head_size_required = true,
+     .read_options = ReadGemma4Options},
     {.model_type = "mimo_v2_flash",
      .architecture = "MiMoV2FlashForCausalLM",
      .key_value_head_count_required = true,

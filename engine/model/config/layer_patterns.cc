@@ -72,6 +72,24 @@ void ReadWindowPattern(ConfigReader& config, const WindowPattern& pattern, Decod
       LayerSpan::kWindow, [&](int64_t i) { return (i + 1) % period != 0; }, draft);
 }
 
+bool ReadMixerTypes(absl::string_view name, const MixerWords& words, LayerParts others,
+                    ConfigReader& config, DecoderDraft& draft) {
+  const auto types = config.Texts(name);
+  if (!types.has_value()) return false;
+  if (draft.layer_count == 0) return true;  // reported already
+  const bool known = std::all_of(types->begin(), types->end(), [&words](const std::string& type) {
+    return type == words.attention || type == words.mixer;
+  });
+  if (!known || static_cast<int64_t>(types->size()) != draft.layer_count) {
+    config.Refuse(name, absl::StrCat("must name ", draft.layer_count, " layers, ", words.mixer,
+                                     " or ", words.attention, ": others are not supported yet"));
+    return true;
+  }
+  SetParts([&](int64_t i) { return (*types)[static_cast<size_t>(i)] == words.attention; }, others,
+           draft);
+  return true;
+}
+
 absl::optional<std::vector<bool>> ReadLayerNumbers(ConfigReader& config, absl::string_view name,
                                                    const DecoderDraft& draft) {
   const auto numbers = config.Integers(name);

@@ -42,6 +42,27 @@ void SetSpans(LayerSpan span, Has has, DecoderDraft& draft) {
   }
 }
 
+// Gives attention and a feed-forward to the layers where `attends` returns true, and `others` to
+// the rest.
+template <typename Attends>
+void SetParts(Attends attends, LayerParts others, DecoderDraft& draft) {
+  draft.parts.assign(static_cast<size_t>(draft.layer_count), others);
+  for (int64_t i = 0; i < draft.layer_count; ++i) {
+    if (attends(i)) draft.parts[static_cast<size_t>(i)] = {};
+  }
+}
+
+// The words of a file for layers with attention and with a mixer.
+struct MixerWords {
+  absl::string_view attention;
+  absl::string_view mixer;
+};
+
+// The array `name`, a word a layer: sets the draft's parts as SetParts() does. Returns false where
+// it is absent.
+bool ReadMixerTypes(absl::string_view name, const MixerWords& words, LayerParts others,
+                    ConfigReader& config, DecoderDraft& draft);
+
 // The layers that the array `name` lists, numbered from 0, each once, as a flag per layer; absent
 // where the field is absent.
 absl::optional<std::vector<bool>> ReadLayerNumbers(ConfigReader& config, absl::string_view name,

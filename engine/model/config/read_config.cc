@@ -105,37 +105,42 @@ int64_t Required(const SizeName& name, int64_t most, ConfigReader& config) {
 
 // 0 where the field is absent or the family has none.
 int64_t Optional(const SizeName& name, int64_t most, ConfigReader& config) {
-  if (name.name.empty() || config.Find(name.name) == nullptr) return 0;
-  return config.RequiredSize(name.name, most);
+  if (name.name.empty()) return 0;
+  const absl::string_view spelling = SpellingOf(name, config);
+  return config.Find(spelling) == nullptr ? 0 : config.RequiredSize(spelling, most);
 }
 
 // Reads a field whose default is one model's number, so it is required.
 int64_t Own(const SizeName& name, int64_t most, ConfigReader& config) {
-  if (config.Find(name.name) == nullptr) {
+  const int64_t size = Optional(name, most, config);
+  if (size == 0) {
     config.Refuse(name.name,
                   "is required: what stands for it where it is absent is one model's alone");
-    return 0;
   }
-  return config.RequiredSize(name.name, most);
+  return size;
 }
 
 int64_t ReadFeedForwardSize(const Family& family, int64_t hidden_size, ConfigReader& config) {
   const SizeName& name = family.names.feed_forward_size;
-  if (!family.feed_forward_is_four_hidden) return Required(name, kMaxFeedForwardSize, config);
+  const bool optional = name.name.empty() || family.feed_forward_of_dense_layers ||
+                        family.feed_forward_is_four_hidden;
+  if (!optional) return Required(name, kMaxFeedForwardSize, config);
   const int64_t size = Optional(name, kMaxFeedForwardSize, config);
-  return size == 0 ? 4 * hidden_size : size;
+  return size == 0 && family.feed_forward_is_four_hidden ? 4 * hidden_size : size;
 }
 
 DecoderDraft ReadSizes(const Family& family, ConfigReader& config) {
   const SizeNames& names = family.names;
   DecoderDraft out;
   out.style = family.style;
-  out.layer_count = Required(names.layer_count, kMaxLayerCount, config);
+  out.layer_count = family.count_layers != nullptr
+                        ? family.count_layers(config)
+                        : Required(names.layer_count, kMaxLayerCount, config);
   out.hidden_size = Required(names.hidden_size, kMaxHiddenSize, config);
   out.feed_forward_size = ReadFeedForwardSize(family, out.hidden_size, config);
   const auto or_default = [&config](const SizeName& name, int64_t most, int64_t if_absent) {
     const bool absent = if_absent > 0 && config.Find(name.name) == nullptr;
-    return absent ? if_absent : Required(name, most, config);
+    return absent || name.name.empty() ? if_absent : Required(name, most, config);
   };
   out.head_count = or_default(names.head_count, kMaxHeadCount, family.defaults.head_count);
   const auto size = [&config](const SizeName& name, int64_t most, bool required,
@@ -216,6 +221,10 @@ ArchitectureSpec ReadDecoder(const Family& family, ConfigReader& config) {
   if (family.read_options != nullptr) family.read_options(config, draft);
   CheckHeads(family, draft, config);
   if (!config.ok()) return {};
+  if (draft.feed_forward_size == 0 && HasDenseLayers(draft)) {
+    config.Refuse(family.names.feed_forward_size.name,
+                  "is required: layers have a feed-forward without experts");
+  }
   RefuseContradictions(draft, config);
   ArchitectureSpec out = ArchitectureOf(draft);
   if (static_cast<int64_t>(out.decoder.layers.size()) > kMaxLayerRuns) {

@@ -59,7 +59,7 @@ constexpr NamedSite kFeedForwardSites[] = {
 constexpr NamedSite kExpertSites[] = {
     {"gate", {A::kExpertInput, A::kExpertInner}},
     {"up", {A::kExpertInput, A::kExpertInner}},
-    {"down", {A::kExpertInner, A::kLayerOutput}},
+    {"down", {A::kExpertInner, A::kExpertSum}},
     {"activation", {A::kExpertInner, A::kExpertInner}},
 };
 
@@ -73,9 +73,18 @@ constexpr NamedSite kSharedExpertSites[] = {
 
 // The correction affects the choice of experts, which has no gradient.
 constexpr NamedSite kRouterSites[] = {
-    {"", {A::kFeedForwardInput, A::kLayerOutput}},
+    {"", {A::kFeedForwardInput, A::kExpertSum}},
     {"correction", {A::kFeedForwardInput, ActivationSet()}},
+    {"expert_scales", {A::kExpertSum, A::kExpertSum}},
 };
+
+constexpr NamedSite kExpertLatentSites[] = {
+    {"down", {A::kFeedForwardInput, A::kExpertInput}},
+    {"up", {A::kExpertSum, A::kLayerOutput}},
+};
+
+// Not trained.
+constexpr NamedSite kLayerSites[] = {{"output_scale", {A::kLayerOutput, ActivationSet()}}};
 
 constexpr NamedSite kNormSites[] = {
     {"before_attention", {A::kLayerInput, A::kAttentionInput}},
@@ -83,6 +92,10 @@ constexpr NamedSite kNormSites[] = {
     {"before_cross_attention", {A::kAfterAttention, A::kCrossInput}},
     {"after_cross_attention", {A::kAfterCrossAttention, A::kAfterCrossAttention}},
     {"before_feed_forward", {A::kAfterCrossAttention, A::kFeedForwardInput}},
+    {"before_router", {A::kAfterCrossAttention, A::kFeedForwardInput}},
+    {"before_experts", {A::kAfterCrossAttention, A::kExpertInput}},
+    {"after_dense", {A::kLayerOutput, A::kLayerOutput}},
+    {"after_experts", {A::kExpertSum, A::kExpertSum}},
     {"after_feed_forward", {A::kLayerOutput, A::kLayerOutput}},
 };
 
@@ -94,7 +107,9 @@ constexpr struct {
     {"norm", kNormSites},
     {"feed_forward", kFeedForwardSites},
     {"experts", kExpertSites},
+    {"expert_latent", kExpertLatentSites},
     {"router", kRouterSites},
+    {"layer", kLayerSites},
     {"shared_experts", kSharedExpertSites},
     {"cross_attention", kCrossAttentionSites},
 };
@@ -137,11 +152,17 @@ constexpr struct {
   ActivationSite from;
   ActivationSite to;
 } kFeedForwardEdges[] = {
-    {A::kFeedForwardInput, A::kFeedForwardInner}, {A::kFeedForwardInput, A::kExpertInput},
-    {A::kExpertInput, A::kExpertInner},           {A::kFeedForwardInput, A::kSharedExpertInner},
-    {A::kFeedForwardInput, A::kLayerOutput},  // a router or a gate
-    {A::kFeedForwardInner, A::kLayerOutput},      {A::kExpertInner, A::kLayerOutput},
-    {A::kSharedExpertInner, A::kLayerOutput},     {A::kAfterCrossAttention, A::kLayerOutput},
+    {A::kFeedForwardInput, A::kFeedForwardInner},
+    {A::kFeedForwardInput, A::kExpertInput},
+    {A::kExpertInput, A::kExpertInner},
+    {A::kFeedForwardInput, A::kSharedExpertInner},
+    {A::kFeedForwardInput, A::kExpertSum},    // a router
+    {A::kFeedForwardInput, A::kLayerOutput},  // a gate
+    {A::kFeedForwardInner, A::kLayerOutput},
+    {A::kExpertInner, A::kExpertSum},
+    {A::kExpertSum, A::kLayerOutput},
+    {A::kSharedExpertInner, A::kLayerOutput},
+    {A::kAfterCrossAttention, A::kLayerOutput},
 };
 
 // True where a feed-forward in parallel with attention reads their shared norm, not attention's
@@ -149,6 +170,10 @@ constexpr struct {
 bool IsParallel(const LayerSpec& layer) {
   return MixesTokens(layer) && layer.norms.before_attention && !layer.norms.after_attention &&
          !layer.norms.before_feed_forward && !layer.norms.after_feed_forward;
+}
+
+bool ValuesAreKeys(const LayerSpec& layer) {
+  return layer.attention.has_value() && layer.attention->values_are_keys;
 }
 
 template <typename Edges>
@@ -178,6 +203,9 @@ WeightSite SiteOf(const WeightTensor& tensor) {
 ActivationSet NeedGradient(ActivationSet known, const LayerSpec& layer) {
   ActivationSet set = known;
   Follow(kEdges, set);
+  if (ValuesAreKeys(layer) && set.Has(A::kKey) && !set.Has(A::kValue)) {
+    Follow(kEdges, set = set | A::kValue);
+  }
   const A read = IsParallel(layer) ? A::kAttentionInput : A::kAfterCrossAttention;
   if (set.Has(read)) set = set | A::kFeedForwardInput;
   Follow(kFeedForwardEdges, set);

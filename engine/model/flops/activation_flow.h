@@ -37,9 +37,10 @@ enum class ActivationSite {
   kFeedForwardInner,
   kExpertInner,
   kSharedExpertInner,
+  kExpertSum,  // of a token's experts, which the matrix after it widens
   kLayerOutput,
 };
-inline constexpr int kActivationCount = 25;
+inline constexpr int kActivationCount = 26;
 
 // Maps a site of the decoder's own attention to that of cross attention.
 constexpr ActivationSite SiteIn(bool cross, ActivationSite site) {

@@ -20,6 +20,7 @@ absl::Status CheckAttention(const AttentionSpec& attention, const ShapeLimits& l
   if (attention.output_gate != OutputGate::kNone) {
     return NoFormula("the formula knows no gate on attention's output");
   }
+  if (attention.values_are_keys) return NoFormula("the formula has a matrix of values");
   if (attention.query_key_head_size != attention.value_head_size) {
     return NoFormula("the formula has one head size for keys and values");
   }
@@ -139,8 +140,12 @@ class MegatronCounter {
     if (a.output_gate != OutputGate::kNone) {
       return NotCounted("the counter knows no gate on attention's output");
     }
+    if (a.values_are_keys) return NotCounted("the counter has a matrix of values in each layer");
     if (a.latent.has_value() && a.latent->indexer.has_value()) {
       return NotCounted("the counter knows no indexer");
+    }
+    if (layer.experts.has_value() && layer.experts->latent_size > 0) {
+      return NotCounted("the counter has experts of the hidden size");
     }
     if (!a.latent.has_value() && a.query_key_head_size != a.value_head_size) {
       return NotCounted("the counter has one head size for keys and values");

@@ -82,7 +82,8 @@ class AttentionTrace {
     if (cross_) {
       projection.names = projection.names.first(1);
     } else {
-      projection.outputs = {{projected_query_}, {projected_key_}, {value_}};
+      projection.outputs = {{projected_query_}, {projected_key_}};
+      if (!attention_.values_are_keys) projection.outputs.Add({value_});
     }
     out_.AddProjection(projection);
     if (cross_) AddKeysOfEncoder(projection);
@@ -188,6 +189,8 @@ class AttentionTrace {
     if (!has_head_norms()) return;
     out_.AddNorm({"query_norm", projected_query_, query_, Needs(Site::kQuery)});
     out_.AddNorm({"key_norm", projected_key_, key_, Needs(Site::kKey)});
+    if (!attention_.values_are_keys) return;
+    out_.AddNorm({"value_norm", projected_key_, value_, Needs(Site::kValue)});
   }
 
   // Without a table of positions, positions are taken to be rotary.

@@ -9,20 +9,23 @@ using Element = TraceElement;
 
 constexpr absl::string_view kRouterMatrix[] = {""};
 constexpr absl::string_view kTokenGate[] = {"token_gate"};
+constexpr absl::string_view kLatentMatrices[] = {"down", "up"};
 
 class ExpertsTrace {
  public:
-  ExpertsTrace(const LayerTraceParts& parts, const ExpertsSpec& experts, uint8_t input)
+  ExpertsTrace(const LayerTraceParts& parts, const ExpertsSpec& experts, const ExpertInputs& inputs)
       : parts_(parts),
         out_(parts.out),
         experts_(experts),
-        input_(input),
+        inputs_(inputs),
         hidden_(out_.context().spec.hidden_size),
+        width_(ExpertWidth(experts, hidden_)),
         router_needs_(parts.gradients == nullptr || parts.gradients->router_needs) {}
 
   uint8_t Add() {
     AddRouter();
-    AddRouted();
+    AddRouted(AddLatent(true, inputs_.routed));
+    sum_ = AddLatent(false, sum_);
     if (experts_.shared_expert_count > 0) AddShared();
     return sum_;
   }
@@ -30,14 +33,14 @@ class ExpertsTrace {
  private:
   void AddRouter() {
     out_.Enter("router");
-    const uint8_t logits = out_.Make(TokenRows::kSequence, experts_.expert_count);
+    const uint8_t logits = out_.Make(TokenRows::kSequence, RouterSize(experts_));
     const uint8_t probabilities =
-        out_.Make(TokenRows::kSequence, experts_.expert_count, Element::kFp32);
+        out_.Make(TokenRows::kSequence, RouterSize(experts_), Element::kFp32);
     out_.AddProjection({.module = "router",
                         .op = "logits",
                         .names = kRouterMatrix,
                         .component = FlopsComponent::kRouter,
-                        .input = input_,
+                        .input = inputs_.router,
                         .input_needs_gradient = parts_.Needs(Site::kFeedForwardInput),
                         .narrow = false,
                         .outputs = {{logits}}});
@@ -47,10 +50,31 @@ class ExpertsTrace {
                  {{logits, true}});
   }
 
+  // One of the matrices, which every rank has whole, between the residual's width and narrower
+  // experts. Returns `input` where the experts are as wide. Source: NVIDIA/Megatron-LM,
+  // megatron/core/transformer/moe/moe_layer.py, from memory: before tokens are sent, and after the
+  // sum of a token's experts.
+  uint8_t AddLatent(bool into, uint8_t input) {
+    if (experts_.latent_size == 0) return input;
+    out_.Enter("expert_latent");
+    const uint8_t output = out_.Make(TokenRows::kSequence, into ? width_ : hidden_);
+    const Site reads = into ? Site::kFeedForwardInput : Site::kExpertSum;
+    const auto names = absl::MakeConstSpan(kLatentMatrices).subspan(into ? 0 : 1, 1);
+    out_.AddProjection({.module = "expert_latent",
+                        .op = names.front(),
+                        .names = names,
+                        .component = FlopsComponent::kRoutedExperts,
+                        .input = input,
+                        .input_needs_gradient = parts_.Needs(reads),
+                        .keeps_computed = into || parts_.KeepsComputed(reads),
+                        .outputs = {{output}}});
+    return output;
+  }
+
   // Tokens are copied to their experts: permuted by rank, sent, gathered by the ranks that share
   // an expert, and sorted by expert; and all of it back. Source: Megatron-LM,
   // megatron/core/transformer/moe/token_dispatcher.py, all-to-all.
-  void AddRouted() {
+  void AddRouted(uint8_t input) {
     const CheckedInt slots =
         ExpertSlotsPerSequence(experts_, out_.context().layout, out_.batch(), out_.length());
     out_.SetRows(TokenRows::kSlots, (slots * out_.batch().sequence_count).value());
@@ -58,17 +82,17 @@ class ExpertsTrace {
     if (const int64_t ranks = TokenGatheringRanks(out_.context().layout, out_.batch()); ranks > 1) {
       return AddGathered(ranks);
     }
-    const int64_t copies = experts_.experts_per_token * hidden_;
-    const uint8_t received = out_.Make(TokenRows::kSlots, hidden_);
+    const int64_t copies = experts_.experts_per_token * width_;
+    const uint8_t received = out_.Make(TokenRows::kSlots, width_);
     const bool exchanges =
         out_.context().layout.expert_parallel_size > 1 || out_.tensor_ranks() > 1;
     if (!exchanges) {
-      AddMove("permute", input_, received, Site::kFeedForwardInput);
+      AddMove("permute", input, received, PermutedSite());
       return AddCombination(AddFeedForwardTrace(parts_, Routed(), received));
     }
     const uint8_t sent = out_.Make(TokenRows::kSequence, copies);
     const uint8_t returned = out_.Make(TokenRows::kSequence, copies);
-    AddMove("permute", input_, sent, Site::kFeedForwardInput);
+    AddMove("permute", input, sent, PermutedSite());
     AddExchange(sent, Site::kExpertInput);
     AddMove("sort_by_expert", sent, received, Site::kExpertInput);
     const uint8_t output = AddFeedForwardTrace(parts_, Routed(), received);
@@ -83,12 +107,12 @@ class ExpertsTrace {
   // Source: Megatron-LM, megatron/core/transformer/moe/token_dispatcher.py,
   // MoEAllGatherTokenDispatcher @d98e8a64; docs/memory.md, "A layer".
   void AddGathered(int64_t ranks) {
-    const uint8_t own = out_.Make(TokenRows::kSequence, hidden_);
-    const uint8_t gathered = out_.Make(TokenRows::kSequence, ranks * hidden_);
-    const uint8_t summed = out_.Make(TokenRows::kSequence, ranks * hidden_);
-    const uint8_t selected = out_.Make(TokenRows::kSlots, hidden_);  // rows of `gathered`
-    const uint8_t received = out_.Make(TokenRows::kSlots, hidden_);
-    const uint8_t returned = out_.Make(TokenRows::kSlots, hidden_);  // rows of `summed`
+    const uint8_t own = out_.Make(TokenRows::kSequence, width_);
+    const uint8_t gathered = out_.Make(TokenRows::kSequence, ranks * width_);
+    const uint8_t summed = out_.Make(TokenRows::kSequence, ranks * width_);
+    const uint8_t selected = out_.Make(TokenRows::kSlots, width_);  // rows of `gathered`
+    const uint8_t received = out_.Make(TokenRows::kSlots, width_);
+    const uint8_t returned = out_.Make(TokenRows::kSlots, width_);  // rows of `summed`
     AddRoutes();
     AddGather(out_.bytes_of(own), "gather", Site::kExpertInput);
     if (parts_.Needs(Site::kExpertInput)) {
@@ -145,12 +169,19 @@ class ExpertsTrace {
     AddCollectives(TracePass::kForward, name, kind(true), bytes);
   }
 
+  // The gradient of the routed experts' input, where it is a tensor of its own.
+  Site PermutedSite() const {
+    return experts_.latent_size > 0 || inputs_.routed != inputs_.router ? Site::kExpertInput
+                                                                        : Site::kFeedForwardInput;
+  }
+
   InnerTrace Routed() const {
     const MicroBatchSpec& batch = out_.batch();
     const bool before = batch.expert_scaling == ExpertScaling::kBeforeDown;
     return {.module = "experts",
             .kind = experts_.expert.kind,
             .width = experts_.expert.size / ExpertTensorParallelSize(out_.context().layout),
+            .output_width = width_,
             .rows = TokenRows::kSlots,
             .component = FlopsComponent::kRoutedExperts,
             .input_site = Site::kExpertInput,
@@ -189,7 +220,7 @@ class ExpertsTrace {
   // Sums the outputs of a token's experts, scaled by its probabilities unless they were before.
   void AddCombination(uint8_t returned) {
     out_.Enter("experts");
-    sum_ = out_.Make(TokenRows::kSequence, hidden_);
+    sum_ = out_.Make(TokenRows::kSequence, width_);
     const bool after = out_.batch().expert_scaling == ExpertScaling::kAfterDown;
     if (parts_.Needs(Site::kLayerOutput)) {
       TraceOperands reads = {{sum_, true}};
@@ -210,7 +241,7 @@ class ExpertsTrace {
          .inner_site = Site::kSharedExpertInner,
          .inner_needs = parts_.Needs(Site::kSharedExpertInner),
          .input_kept_as_computed = true},
-        input_);
+        inputs_.router);
     if (experts_.shared_expert_gate) AddTokenGate(output);
     out_.Enter("shared_experts");
     out_.Pass(TracePass::kForward, "add", {{output}, {sum_}}, {{sum_}});
@@ -223,7 +254,7 @@ class ExpertsTrace {
                         .op = "token_gate",
                         .names = kTokenGate,
                         .component = FlopsComponent::kSharedExperts,
-                        .input = input_,
+                        .input = inputs_.router,
                         .input_needs_gradient = parts_.Needs(Site::kFeedForwardInput),
                         .narrow = false,
                         .outputs = {{gate}}});
@@ -238,16 +269,18 @@ class ExpertsTrace {
   const LayerTraceParts& parts_;
   TraceBuilder& out_;
   const ExpertsSpec& experts_;
-  const uint8_t input_;
+  const ExpertInputs inputs_;
   const int64_t hidden_;
+  const int64_t width_;  // of the routed experts' inputs and outputs
   const bool router_needs_;
   uint8_t sum_ = 0;
 };
 
 }  // namespace
 
-uint8_t AddExpertsTrace(const LayerTraceParts& parts, const ExpertsSpec& experts, uint8_t input) {
-  return ExpertsTrace(parts, experts, input).Add();
+uint8_t AddExpertsTrace(const LayerTraceParts& parts, const ExpertsSpec& experts,
+                        const ExpertInputs& inputs) {
+  return ExpertsTrace(parts, experts, inputs).Add();
 }
 
 }  // namespace sextant

@@ -18,6 +18,7 @@ class LayerTrace {
     if (MixesTokens(layer_)) AddMixing();
     if (layer_.cross_attention.has_value()) AddCrossAttention();
     if (layer_.feed_forward.has_value() || layer_.experts.has_value()) AddFeedForward();
+    if (layer_.output_scale) AddOutputScale();
   }
 
  private:
@@ -46,6 +47,15 @@ class LayerTrace {
       output = mixed;
     }
     Close(branch, output);
+  }
+
+  void AddOutputScale() {
+    out_.Enter("layer");
+    const TraceOperands output = {{residual_}};
+    const TraceOperands gradient = {{residual_, true}};
+    out_.Pass(TracePass::kForward, "output_scale", output, output);
+    if (!parts_.Needs(Site::kLayerOutput)) return;
+    out_.Pass(TracePass::kInputGradient, "output_scale", gradient, gradient);
   }
 
   void AddCrossAttention() {
@@ -81,17 +91,39 @@ class LayerTrace {
                                     .kind = dense.kind,
                                     .width = dense.size / out_.tensor_ranks(),
                                     .inner_needs = parts_.Needs(Site::kFeedForwardInner),
-                                    .input_kept_as_computed = experts},
+                                    .input_kept_as_computed = experts && !norms_.before_experts},
                                    input);
     }
+    if (layer_.feed_forward.has_value()) output = NormBeforeSum("after_dense", output);
     if (experts) {
-      const uint8_t routed = AddExpertsTrace(parts, *layer_.experts, input);
+      const ExpertInputs inputs =
+          norms_.before_experts ? OwnInputs() : ExpertInputs{.router = input, .routed = input};
+      uint8_t routed = AddExpertsTrace(parts, *layer_.experts, inputs);
       if (layer_.feed_forward.has_value()) {
+        routed = NormBeforeSum("after_experts", routed);
         out_.Pass(TracePass::kForward, "add", {{output}, {routed}}, {{routed}});
       }
       output = routed;
     }
     Close(branch, output);
+  }
+
+  // Norms of the router's input and of the experts'.
+  ExpertInputs OwnInputs() {
+    const ExpertInputs own = {.router = out_.Make(TokenRows::kSequence, hidden()),
+                              .routed = out_.Make(TokenRows::kSequence, hidden())};
+    out_.Enter("norm");
+    out_.AddNorm({"before_router", residual_, own.router, parts_.Needs(Site::kFeedForwardInput)});
+    out_.AddNorm({"before_experts", residual_, own.routed, parts_.Needs(Site::kExpertInput)});
+    return own;
+  }
+
+  uint8_t NormBeforeSum(absl::string_view name, uint8_t output) {
+    if (!norms_.before_sum) return output;
+    const uint8_t normed = out_.Make(TokenRows::kSequence, hidden());
+    out_.Enter("norm");
+    out_.AddNorm({name, output, normed, parts_.Needs(Site::kLayerOutput)});
+    return normed;
   }
 
   struct Branch {
@@ -238,7 +270,8 @@ uint8_t AddFeedForwardTrace(const LayerTraceParts& parts, const InnerTrace& inne
   passes.AddForward(TracePass::kForward);
   passes.AddBackward();
   const TokenRows rows = inner.rows == TokenRows::kSlots ? TokenRows::kSlots : TokenRows::kSequence;
-  const uint8_t output = out.Make(rows, out.context().spec.hidden_size);
+  const uint8_t output =
+      out.Make(rows, inner.output_width > 0 ? inner.output_width : out.context().spec.hidden_size);
   projection.op = "down";
   projection.names = absl::MakeConstSpan(kNames).subspan(2);
   projection.split = MatrixSplit::kColumns;

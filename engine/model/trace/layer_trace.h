@@ -61,7 +61,8 @@ uint8_t AddBlockTrace(const LayerTraceParts& parts, const Block& block, uint8_t 
 struct InnerTrace {
   absl::string_view module;
   FeedForwardKind kind = FeedForwardKind::kUnspecified;
-  int64_t width = 0;  // on this GPU
+  int64_t width = 0;         // on this GPU
+  int64_t output_width = 0;  // 0: hidden_size
   TokenRows rows = TokenRows::kAll;
   FlopsComponent component = FlopsComponent::kDenseFeedForward;
   ActivationSite input_site = ActivationSite::kFeedForwardInput;
@@ -77,8 +78,15 @@ struct InnerTrace {
 // without that sum.
 uint8_t AddFeedForwardTrace(const LayerTraceParts& parts, const InnerTrace& inner, uint8_t input);
 
-// Router, routed experts and shared experts from their normed input to their sum.
-uint8_t AddExpertsTrace(const LayerTraceParts& parts, const ExpertsSpec& experts, uint8_t input);
+// The normed inputs of experts; the shared ones read the router's.
+struct ExpertInputs {
+  uint8_t router = 0;
+  uint8_t routed = 0;
+};
+
+// Router, routed experts and shared experts from their inputs to their sum.
+uint8_t AddExpertsTrace(const LayerTraceParts& parts, const ExpertsSpec& experts,
+                        const ExpertInputs& inputs);
 
 }  // namespace sextant
 
