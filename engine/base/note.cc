@@ -43,6 +43,7 @@ bool IsWarning(NoteKind kind) {
     case NoteKind::kBaseTrained:
     case NoteKind::kNodesAssumed:
     case NoteKind::kSoftwarePublished:
+    case NoteKind::kMixersNotMeasured:
       return true;
     default:
       return false;

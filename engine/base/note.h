@@ -102,8 +102,10 @@ enum class NoteKind {
   kBaseTrained,
   kNodesAssumed,
   kSoftwarePublished,
+
+  kMixersNotMeasured,
 };
-inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kSoftwarePublished) + 1;
+inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kMixersNotMeasured) + 1;
 
 enum class NoteSubject { kArithmetic, kMemory, kTime, kEconomics };
 

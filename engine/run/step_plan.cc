@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
+#include "engine/model/block/mixer_block.h"
 
 namespace sextant {
 namespace {
@@ -210,6 +212,7 @@ class StepPlanner {
     step.token_count = *run_.layout->global_batch_size * job_.batch.sequence_length;
     if (exchanges.node_count() > 1) AddAssumedNodes();
     AddPublishedStack();
+    AddMixers();
     if (run_.options.assumptions) AddStepNotes(exchanges);
     const bool again = run_.options.full && step.estimate.simulated_passes <= kMaxSensitivityPasses;
     return work_.Spend(EstimateSteps(input, step.estimate) *
@@ -308,6 +311,23 @@ class StepPlanner {
                  .fields = {"layout.software.name"}};
     if (!known->with.empty()) absl::StrAppend(&note.text, " with ", known->with);
     absl::StrAppend(&note.text, " to predict that.");
+    out_.notes.push_back(std::move(note));
+  }
+
+  // Mixers, whose recurrences no measured kernel stands behind.
+  void AddMixers() {
+    Note note = {.kind = NoteKind::kMixersNotMeasured, .text = ""};
+    for (const LayerSpec& layer : resolved_.memory->spec().layer_kinds) {
+      if (!layer.mixer.has_value() || layer.mixer->kind == MixerKind::kShortConvolution) continue;
+      std::string name(MixerName(layer.mixer->kind));
+      if (absl::c_linear_search(note.names, name)) continue;
+      note.names.push_back(std::move(name));
+    }
+    if (note.names.empty()) return;
+    note.text = absl::StrCat("No measured kernel stands behind the recurrence of ",
+                             absl::StrJoin(note.names, " and "),
+                             ": its time is that of the products and passes of published kernels, "
+                             "and the interval is wider for it.");
     out_.notes.push_back(std::move(note));
   }
 

@@ -76,6 +76,7 @@ WorkSeconds SumOf(const StageTimeInput& in, const WorkPart& part, ModelOperation
     const double seconds = time.expected.value();
     pass.kernels[kind] += seconds;
     out.by_source[source] += seconds;
+    if (op.component == FlopsComponent::kMixerCore) out.mixers += seconds;
     if (!in.compute.captured_graphs) out.launches += op.launches;
     if (!in.pricer.IsOfDatasheet(source)) return;
     out.ends[kind].below += seconds - time.low.value();
@@ -287,6 +288,7 @@ void WorkSeconds::Add(const WorkSeconds& other, double times) {
   }
   for (size_t i = 0; i < by_source.size(); ++i) by_source[i] += other.by_source[i] * times;
   launches += other.launches * static_cast<int64_t>(times);
+  mixers += other.mixers * times;
 }
 
 std::vector<KernelTimeShare> KernelTimeSharesOf(const StageTime& stage,

@@ -31,6 +31,10 @@ constexpr std::array<double, kStepCauseCount> kDoubts = {
     0.5,   // host_optimizer
 };
 constexpr double kDoubtOfAll = 0.03;
+// Of the time of recurrences: no measured kernel stands behind it, and published ones are slower
+// than their products alone. Source: docs/blocks.md, "Time".
+constexpr double kDoubtOfMixersBelow = 0.5;
+constexpr double kDoubtOfMixersAbove = 1.0;
 
 // Distances of the 80 % interval's ends in standard errors, by StepClass: those that cover the rows
 // of families left out (docs/accuracy_step_time.md).
@@ -57,6 +61,16 @@ KindEnds EndsOf(const StageTime& stage, KernelKind kind) {
   }
   if (all <= 0) return {};
   return {ends.below / all / kEndOfKernels, ends.above / all / kEndOfKernels};
+}
+
+// Their share of the step's time: of its kernels' as of the slowest stage's.
+double MixerShare(const StageTime& stage, const StepEstimate& out, double all) {
+  const double kernels = stage.kernels();
+  const double mixers = stage.layers.mixers + stage.outside.mixers;
+  if (mixers == 0 || kernels <= 0 || all <= 0) return 0;
+  double parts = 0;
+  for (size_t i = 0; i < kKernelKindCount; ++i) parts += out.parts[i];
+  return mixers / kernels * parts / all;
 }
 
 const StageTime& StageAt(absl::Span<const StageTime> stages, int64_t stage) {
@@ -93,6 +107,9 @@ SecondsInterval StepInterval(const StepInput& in, const StepEstimate& out) {
     below += std::pow(share * std::max(kDoubts[i], ends.below), 2);
     above += std::pow(share * std::max(kDoubts[i], ends.above), 2);
   }
+  const double mixers = MixerShare(stage, out, all);
+  below += std::pow(mixers * kDoubtOfMixersBelow, 2);
+  above += std::pow(mixers * kDoubtOfMixersAbove, 2);
   const ClassEnds& ends = kClassEnds[static_cast<size_t>(in.step_class)];
   const Seconds expected = out.seconds.expected;
   return {expected * std::exp(-ends.below * std::sqrt(below)), expected,

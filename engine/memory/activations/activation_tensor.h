@@ -18,8 +18,8 @@ namespace sextant {
 // The branches of a layer in the order of its backward pass. The feed-forward comes first,
 // starting with the branch that runs in parallel with routed experts: shared experts or a dense
 // feed-forward.
-enum class LayerBranch { kWithExperts, kFeedForward, kCrossAttention, kAttention };
-inline constexpr size_t kLayerBranchCount = 4;
+enum class LayerBranch { kWithExperts, kFeedForward, kCrossAttention, kMixer, kAttention };
+inline constexpr size_t kLayerBranchCount = 5;
 
 // The steps of a branch, in execution order. Attention has all of them; a feed-forward has no
 // heads and no latents.
@@ -115,6 +115,7 @@ inline constexpr char kStageOutput[] = "pytorch/pytorch, torch/distributed/pipel
 inline constexpr char kFlash[] = "Dao et al. 2022 (arXiv 2205.14135) section 3.1";
 inline constexpr char kWeightGradient[] = "Qi et al. 2023 (arXiv 2401.10241) section 2";
 inline constexpr char kChainRule[] = "the chain rule: docs/memory.md";
+inline constexpr char kBlock[] = "the chain rule: docs/blocks.md";
 inline constexpr char kLatent[] = "DeepSeek-V2 (arXiv 2405.04434) section 2.1; docs/memory.md";
 
 }  // namespace activation_source

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "engine/model/block/mixer_block.h"
+
 namespace sextant {
 namespace {
 
@@ -14,13 +16,20 @@ class LayerRows {
   LayerRows(const LayerSpec& layer, ActivationList& out)
       : layer_(layer), norms_(layer.norms), out_(out) {}
 
-  void AddAttention() {
-    if (!layer_.attention.has_value()) return;
+  // Attention, a mixer, or both of one input. The backward pass of a mixer comes first.
+  void AddMixing() {
+    if (!MixesTokens(layer_)) return;
+    const bool attends = layer_.attention.has_value();
     out_.EnterBranch(LayerBranch::kAttention);
     AddNorm(norms_.before_attention, "before_attention", ActivationSite::kAttentionInput);
-    out_.Enter("attention");
+    out_.Enter(attends ? "attention" : MixerName(layer_.mixer->kind));
     AddInput(norms_.before_attention, Kind::kMatmulInput, ActivationSite::kAttentionInput);
-    AddAttentionRows(*layer_.attention, false, out_);
+    if (attends) AddAttentionRows(*layer_.attention, false, out_);
+    if (layer_.mixer.has_value()) {
+      out_.EnterBranch(LayerBranch::kMixer);
+      AddBlockRows(MixerBlock(*layer_.mixer, hidden()), out_);
+    }
+    out_.Enter(attends ? "attention" : MixerName(layer_.mixer->kind));
     AddBranchMask(ActivationSite::kAfterAttention);
     AddNorm(norms_.after_attention, "after_attention", ActivationSite::kAfterAttention);
   }
@@ -77,6 +86,10 @@ class LayerRows {
     const bool gated = shared && layer_.experts->shared_expert_gate;
     if (layer_.attention.has_value() && !(ends_alike && (dense || shared))) {
       AddOutputGradient("attention", "output.output_gradient", ActivationSite::kHeads);
+    }
+    if (layer_.mixer.has_value() && !(ends_alike && (dense || shared))) {
+      AddOutputGradient(MixerName(layer_.mixer->kind), "output.output_gradient",
+                        ActivationSite::kMixer);
     }
     if (layer_.cross_attention.has_value()) {
       AddOutputGradient("cross_attention", "output.output_gradient", ActivationSite::kCrossHeads);
@@ -177,7 +190,7 @@ class LayerRows {
 void AddLayerRows(const LayerSpec& layer, ActivationList& out) {
   if (out.batch().recomputation.policy == RecomputePolicy::kFull) return AddLayerInputRow(out);
   LayerRows rows(layer, out);
-  rows.AddAttention();
+  rows.AddMixing();
   rows.AddCrossAttention();
   rows.AddFeedForward();
   if (out.WaitsFor(MatmulUse())) rows.AddOutputGradients();

@@ -4,12 +4,19 @@
 
 #include "engine/memory/activations/activation_list.h"
 #include "engine/model/architecture/architecture_spec.h"
+#include "engine/model/block/block.h"
 
 namespace sextant {
 
 // Adds the rows of `attention`'s projections and core, except their common input. `cross`: keys
 // and values come from the encoder's tokens.
 void AddAttentionRows(const AttentionSpec& attention, bool cross, ActivationList& out);
+
+// Adds the rows of a block that stands where attention does, except its input.
+void AddBlockRows(const Block& block, ActivationList& out);
+
+// The step of a branch's backward pass in which an operation at `stage` has its own.
+BackwardStep BackwardStepOf(BlockStage stage);
 
 // Adds the rows of a feed-forward after its input.
 void AddFeedForwardRows(const FeedForwardSpec& feed_forward, ActivationList& out);

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "engine/memory/activations/layer_rows.h"
+#include "engine/model/block/mixer_block.h"
 
 namespace sextant {
 namespace {
@@ -20,7 +21,7 @@ BackwardPosition InputPositionOf(const LayerSpec& layer) {
   const auto at = [](LayerBranch branch, bool normed) {
     return BackwardPosition{branch, normed ? BackwardStep::kBeforeNorm : BackwardStep::kInput};
   };
-  if (layer.attention.has_value()) {
+  if (MixesTokens(layer)) {
     return at(LayerBranch::kAttention, layer.norms.before_attention);
   }
   if (layer.cross_attention.has_value()) {
@@ -175,9 +176,12 @@ void LayerBackward::Walk(BackwardPeak& out) {
     WalkAttention(*layer_.cross_attention, Branch::kCrossAttention);
     WalkBeforeNorm(Branch::kCrossAttention, norms.before_cross_attention);
   }
-  if (layer_.attention.has_value()) {
-    WalkEnds(Branch::kAttention, norms.after_attention);
-    WalkAttention(*layer_.attention, Branch::kAttention);
+  if (MixesTokens(layer_)) {
+    const bool mixes = layer_.mixer.has_value();
+    WalkEnds(mixes ? Branch::kMixer : Branch::kAttention, norms.after_attention);
+    if (mixes) WalkBlock(MixerBlock(*layer_.mixer, sizes_.hidden));
+    if (mixes && layer_.attention.has_value()) ++waiting_gradients_;
+    if (layer_.attention.has_value()) WalkAttention(*layer_.attention, Branch::kAttention);
     waiting_gradients_ = 0;
     WalkBeforeNorm(Branch::kAttention, norms.before_attention);
   }

@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/memory/activations/activation_list.h"
 #include "engine/memory/transients/transient_list.h"
+#include "engine/model/block/block.h"
 
 namespace sextant {
 
@@ -120,6 +121,9 @@ class LayerBackward {
     CheckedInt output_weights = 0;
   };
 
+  void WalkBlock(const Block& block);
+  void MakeCore(const Block& block, const BlockOp& op);
+  void MakeBlockGradient(const Block& block, BlockValueId id);
   void WalkExperts(const ExpertsSpec& experts);
   void WalkRouted(const ExpertsSpec& experts);
   void MakeRoutedOutputGradient();

@@ -14,7 +14,9 @@ const LayerSpec& LayerAt(const TransientContext& context, const ActivationPlace&
 }
 
 // Shared experts count as part of their feed-forward.
-constexpr size_t kForwardBranchCount = 3;
+constexpr size_t kForwardBranchCount = kLayerBranchCount - 1;
+constexpr size_t kCrossBranch = 1;
+constexpr size_t kMixerBranch = 2;
 size_t ForwardBranchOf(size_t index) {
   const size_t branch = index / kBackwardStepCount;
   return branch == 0 ? 0 : branch - 1;
@@ -23,9 +25,9 @@ size_t ForwardBranchOf(size_t index) {
 CheckedInt ScoresOf(const TransientContext& context, const ActivationPlace& place, size_t branch) {
   const ActivationContext& a = context.activations;
   const LayerSpec& layer = LayerAt(context, place);
-  const bool cross = branch == 1;
+  const bool cross = branch == kCrossBranch;
   const auto& attention = cross ? layer.cross_attention : layer.attention;
-  if (branch == 0 || !attention.has_value()) return 0;
+  if (branch == 0 || branch == kMixerBranch || !attention.has_value()) return 0;
   if (a.batch.attention == AttentionKernel::kFlash) return 0;
   const int64_t keys = SequenceLengthOf(a, cross ? ModelPart::kEncoder : place.part);
   return CheckedInt(HeadsOfRank(*attention, a.layout).query) * TokensOf(a, place.part) * keys;
@@ -39,9 +41,10 @@ CheckedInt ExchangedOf(const TransientContext& context, const ActivationPlace& p
                        size_t branch) {
   const ActivationContext& a = context.activations;
   const LayerSpec& layer = LayerAt(context, place);
-  const bool cross = branch == 1;
+  const bool cross = branch == kCrossBranch;
   const auto& attention = cross ? layer.cross_attention : layer.attention;
-  if (branch == 0 || !attention.has_value() || !ExchangesHeads(a.batch)) return 0;
+  if (branch == 0 || branch == kMixerBranch || !attention.has_value()) return 0;
+  if (!ExchangesHeads(a.batch)) return 0;
   const RankHeads heads = HeadsOfRank(*attention, a.layout);
   const CheckedInt query =
       CheckedInt(heads.query) * attention->query_key_head_size * TokensOf(a, place.part);

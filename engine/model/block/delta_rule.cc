@@ -8,8 +8,8 @@
 namespace sextant {
 namespace {
 
-constexpr int64_t kChunk = 64;        // of both kernels
-constexpr int64_t kComputeBytes = 2;  // the kernels refuse fp32
+constexpr int64_t kDeltaChunk = 64;      // of both kernels
+constexpr int64_t kDeltaStateBytes = 2;  // the kernels refuse fp32
 
 // The recurrence has three products of a d_k x d_v state: S k, the update, S q. By chunks of C
 // tokens: K K', A K, Q K' of [C, d_k]; A V, P V of [C, d_v]; three of the state; and the inverse of
@@ -19,16 +19,18 @@ BlockCore DeltaRule(const MixerSpec& mixer) {
   const int64_t v = mixer.head_size;
   BlockCore out = {.heads = mixer.head_count,
                    .groups = mixer.head_count,
-                   .chunk = kChunk,
+                   .chunk = kDeltaChunk,
                    .forward_flops = 6.0 * static_cast<double>(k) * static_cast<double>(v) *
                                     static_cast<double>(mixer.head_count),
                    .state_elements = k * v,
-                   .state_bytes = kComputeBytes,
-                   .remade_width = mixer.head_count * (k + 2 * v)};  // w, u, new values
-  out.products = {{.m = kChunk, .n = kChunk, .k = k, .forward = 3, .backward = 8},
-                  {.m = kChunk, .n = v, .k = kChunk, .forward = 2, .backward = 5},
-                  {.m = kChunk, .n = v, .k = k, .forward = 3, .backward = 9},
-                  {.m = kChunk, .n = kChunk, .k = kChunk, .forward = 1, .backward = 2}};
+                   .state_bytes = kDeltaStateBytes,
+                   // w, u and new values, gradients of w and u, of queries, keys and values.
+                   .remade_width = mixer.head_count * (4 * k + 4 * v)};
+  out.products = {
+      {.m = kDeltaChunk, .n = kDeltaChunk, .k = k, .forward = 3, .backward = 8},
+      {.m = kDeltaChunk, .n = v, .k = kDeltaChunk, .forward = 2, .backward = 5},
+      {.m = kDeltaChunk, .n = v, .k = k, .forward = 3, .backward = 9},
+      {.m = kDeltaChunk, .n = kDeltaChunk, .k = kDeltaChunk, .forward = 1, .backward = 2}};
   return out;
 }
 
@@ -66,7 +68,7 @@ Block GatedDeltaNetBlock(const MixerSpec& mixer, int64_t hidden_size) {
   core.saved = {{.name = "query", .shape = "b s n d", .width = heads * mixer.state_size},
                 {.name = "key", .shape = "b s n d", .width = heads * mixer.state_size},
                 {.name = "value", .shape = "b s n v", .width = values},
-                {.name = "chunk_inverse", .shape = "b s n C", .width = heads * kChunk},
+                {.name = "chunk_inverse", .shape = "b s n C", .width = heads * kDeltaChunk},
                 {.name = "beta", .shape = "b s n", .width = heads},
                 // Decays before and after their softplus and summed up, norms of queries and keys.
                 {.name = "decays_norms", .shape = "b s 5n", .width = 5 * heads, .fp32 = true}};
@@ -101,16 +103,21 @@ class ChannelMap {
 
   BlockValueId value() const { return value_; }
 
-  void Project(absl::string_view down, absl::string_view up, int64_t channels) {
-    if (rank_ > 0) {
-      out_.Project(BlockStage::kInput, down, out_.input(), {latent_},
-                   {{.name = down, .rows = rank_}});
-    }
-    out_.Project(rank_ > 0 ? BlockStage::kUp : BlockStage::kInput, up, latent_, {value_},
-                 {{.name = up, .rows = channels}});
+  // The matrices at the block's input come first.
+  void ProjectInput(absl::string_view down, absl::string_view up, int64_t channels) {
+    if (rank_ == 0) return Project(BlockStage::kInput, up, channels);
+    out_.Project(BlockStage::kInput, down, out_.input(), {latent_},
+                 {{.name = down, .rows = rank_}});
+  }
+  void ProjectUp(absl::string_view up, int64_t channels) {
+    if (rank_ > 0) Project(BlockStage::kUp, up, channels);
   }
 
  private:
+  void Project(BlockStage stage, absl::string_view name, int64_t channels) {
+    out_.Project(stage, name, latent_, {value_}, {{.name = name, .rows = channels}});
+  }
+
   BlockBuilder& out_;
   const int64_t rank_;
   const BlockValueId latent_;
@@ -146,7 +153,6 @@ Block KimiDeltaBlock(const MixerSpec& mixer, int64_t hidden_size) {
                     .gradient = "decay_gradient",
                     .shape = "b s n d",
                     .width = heads * mixer.state_size});
-  decay.Project("decay_down", "decay_up", heads * mixer.state_size);
   ChannelMap gate(
       out, mixer.gate_rank,
       {.name = "gate_latent",
@@ -155,7 +161,10 @@ Block KimiDeltaBlock(const MixerSpec& mixer, int64_t hidden_size) {
        .width = mixer.gate_rank,
        .divided = false},
       {.name = "gate", .gradient = "gate_gradient", .shape = "b s n v", .width = channels});
-  gate.Project("gate_down", "gate_up", channels);
+  decay.ProjectInput("decay_down", "decay_up", heads * mixer.state_size);
+  gate.ProjectInput("gate_down", "gate_up", channels);
+  decay.ProjectUp("decay_up", heads * mixer.state_size);
+  gate.ProjectUp("gate_up", channels);
   const BlockValueId convolved = out.Make(
       {.name = "convolved", .gradient = "convolved_gradient", .shape = "b s 3nd", .width = mixed});
   out.Convolve(BlockStage::kBeforeCore, projected, convolved, mixer.convolution_size,
@@ -167,7 +176,7 @@ Block KimiDeltaBlock(const MixerSpec& mixer, int64_t hidden_size) {
   core.saved = {{.name = "query", .shape = "b s n d", .width = keys},
                 {.name = "key", .shape = "b s n d", .width = keys},
                 {.name = "value", .shape = "b s n v", .width = channels},
-                {.name = "chunk_products", .shape = "b s n 2C", .width = 2 * heads * kChunk},
+                {.name = "chunk_products", .shape = "b s n 2C", .width = 2 * heads * kDeltaChunk},
                 {.name = "beta_sigmoid", .shape = "b s n", .width = heads},
                 {.name = "norms", .shape = "b s 2n", .width = 2 * heads, .fp32 = true}};
   out.Core(

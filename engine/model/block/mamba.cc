@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kScanChunk = 256;        // mamba_ssm's chunk_size of Mamba2
 constexpr int64_t kSelectiveChunk = 2048;  // of selective_scan's kernel
-constexpr int64_t kFp32Bytes = 4;
+constexpr int64_t kScanStateBytes = 4;
 
 }  // namespace
 
@@ -51,7 +51,7 @@ Block Mamba2Block(const MixerSpec& mixer, int64_t hidden_size) {
                     .chunk = kScanChunk,
                     .forward_flops = 4.0 * static_cast<double>(channels) * static_cast<double>(n),
                     .state_elements = n * p,
-                    .state_bytes = kFp32Bytes,
+                    .state_bytes = kScanStateBytes,
                     .remade_width = mixed};
   core.products = {
       {.m = kScanChunk, .n = kScanChunk, .k = n, .forward = 1, .backward = 3, .by_group = true},

@@ -1,5 +1,7 @@
 #include "engine/model/trace/layer_trace.h"
 
+#include "engine/model/block/mixer_block.h"
+
 namespace sextant {
 namespace {
 
@@ -13,7 +15,7 @@ class LayerTrace {
 
   void Add() {
     residual_ = out_.Make(TokenRows::kSequence, hidden());
-    if (layer_.attention.has_value()) AddAttention();
+    if (MixesTokens(layer_)) AddMixing();
     if (layer_.cross_attention.has_value()) AddCrossAttention();
     if (layer_.feed_forward.has_value() || layer_.experts.has_value()) AddFeedForward();
     if (layer_.output_scale) AddOutputScale();
@@ -22,7 +24,8 @@ class LayerTrace {
  private:
   int64_t hidden() const { return out_.context().spec.hidden_size; }
 
-  void AddAttention() {
+  // Attention, a mixer, or both of one input.
+  void AddMixing() {
     const Branch branch = {.before = norms_.before_attention,
                            .after = norms_.after_attention,
                            .before_name = "before_attention",
@@ -31,7 +34,19 @@ class LayerTrace {
                            .output_site = Site::kAfterAttention};
     const uint8_t input = Open(branch);
     shared_input_ = input;
-    Close(branch, AddAttentionTrace(PartsOf(branch), *layer_.attention, false, input));
+    const LayerTraceParts parts = PartsOf(branch);
+    uint8_t output = input;
+    if (layer_.attention.has_value()) {
+      output = AddAttentionTrace(parts, *layer_.attention, false, input);
+    }
+    if (layer_.mixer.has_value()) {
+      const uint8_t mixed = AddBlockTrace(parts, MixerBlock(*layer_.mixer, hidden()), input);
+      if (layer_.attention.has_value()) {
+        out_.Pass(TracePass::kForward, "add", {{output}, {mixed}}, {{mixed}});
+      }
+      output = mixed;
+    }
+    Close(branch, output);
   }
 
   void AddOutputScale() {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "engine/model/architecture/architecture_spec.h"
+#include "engine/model/block/block.h"
 #include "engine/model/trace/gradient_flow.h"
 #include "engine/model/trace/trace.h"
 #include "engine/model/trace/trace_builder.h"
@@ -51,6 +52,10 @@ struct LayerTraceParts {
 // Attention from its normed input to the sum over tensor parallel ranks.
 uint8_t AddAttentionTrace(const LayerTraceParts& parts, const AttentionSpec& attention, bool cross,
                           uint8_t input);
+
+// A block that stands where attention does, from its normed input to the sum over tensor parallel
+// ranks.
+uint8_t AddBlockTrace(const LayerTraceParts& parts, const Block& block, uint8_t input);
 
 // The activation function between the matrices of a feed-forward.
 struct InnerTrace {

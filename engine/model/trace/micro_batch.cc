@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -130,6 +131,25 @@ class MicroBatchCheck {
     }
   }
 
+  // Context parallel ranks exchange the heads of mixers, whatever they do with attention.
+  // Source: NVIDIA/Megatron-LM, megatron/core/ssm/mamba_context_parallel.py.
+  void CheckMixers() {
+    const int64_t context = batch_.context_parallel_size;
+    if (context <= 1 || layout_.tensor_parallel_size < 1) return;
+    for (const LayerSpec& layer : spec_.layer_kinds) {
+      if (!layer.mixer.has_value()) continue;
+      const bool channels = layer.mixer->kind == MixerKind::kShortConvolution;
+      const int64_t all = channels ? spec_.hidden_size : layer.mixer->head_count;
+      const int64_t heads = all / layout_.tensor_parallel_size;
+      if (heads < 1 || heads % context == 0) continue;
+      return Add(kLayout, "context_parallel_size",
+                 absl::StrCat("must divide the ", heads,
+                              " heads that a tensor parallel rank has of a mixer, since ranks "
+                              "exchange them, which ",
+                              context, " does not: write ", std::gcd(heads, context)));
+    }
+  }
+
   void CheckAdapters() {
     if (!batch_.adapter_dropout || spec_.adapters.has_value()) return;
     Add("adapter_dropout", "is of adapters: leave it out");
@@ -251,6 +271,7 @@ void CheckMicroBatch(const MicroBatchSpec& batch, const ArchitectureSpec& spec,
   check.CheckLoss();
   check.CheckAttention();
   check.CheckHeads();
+  check.CheckMixers();
   check.CheckAdapters();
   check.CheckExperts();
 }

@@ -46,7 +46,7 @@ TEST(IsWarning, AreTheKindsThatMayChangeADecision) {
           NoteKind::kBudgetExceeded, NoteKind::kSlowestDevice, NoteKind::kTensorAcrossServers,
           NoteKind::kFewMicroBatches, NoteKind::kTextModelAlone, NoteKind::kFleetUnread,
           NoteKind::kFleetStale, NoteKind::kFleetDevicesUnhealthy, NoteKind::kBaseTrained,
-          NoteKind::kNodesAssumed, NoteKind::kSoftwarePublished));
+          NoteKind::kNodesAssumed, NoteKind::kSoftwarePublished, NoteKind::kMixersNotMeasured));
 }
 
 }  // namespace

@@ -5,11 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/memory/activations/activations.h"
+#include "engine/model/architecture/check_architecture.h"
 #include "engine/model/architecture/model_weights.h"
 #include "engine/model/flops/count_flops.h"
 #include "engine/model/presets/presets.h"
 #include "gtest/gtest.h"
 #include "tests/engine/memory/ledger/random_job.h"
+#include "tests/engine/model/block/random_mixers.h"
 #include "tests/engine/model/trace/traced_model.h"
 
 namespace sextant {
@@ -105,6 +107,28 @@ TEST(RandomTraceTest, FlopsAreTheCountsExactly) {
   }
 }
 
+// Gives the job's model mixers. False where none of its layers can have one under its layout.
+bool AddMixers(uint32_t seed, RandomJob& drawn) {
+  if (!MixerDraw(seed).AddTo(drawn.spec, drawn.job.layout)) return false;
+  FieldViolations violations;
+  CheckArchitecture(drawn.spec, "model", violations);
+  CheckLayout(drawn.spec, drawn.job.layout, "layout", violations);
+  CheckMicroBatch(drawn.job.batch, drawn.spec, drawn.job.layout, violations);
+  EXPECT_TRUE(violations.all().empty()) << violations.ToStatus();
+  return violations.all().empty();
+}
+
+TEST(RandomTraceTest, FlopsOfMixersAreTheCounts) {
+  int64_t jobs = 0;
+  for (uint32_t seed = 0; seed < kJobs && !HasFailure(); ++seed) {
+    RandomJob drawn = DrawJob(seed);
+    if (!AddMixers(seed, drawn)) continue;
+    ExpectCountedFlops(drawn, seed);
+    ++jobs;
+  }
+  EXPECT_GT(jobs, 200);
+}
+
 // Ranks that exchange heads compute as much together as one does.
 TEST(RandomTraceTest, FlopsAreTheCountsWhereHeadsAreExchanged) {
   int64_t jobs = 0;
@@ -156,6 +180,22 @@ TEST(RandomTraceTest, KeptTensorsAreTheLedgers) {
         absl::StrCat("seed ", seed));
   }
   EXPECT_GT(layers, 1000);
+}
+
+TEST(RandomTraceTest, KeptTensorsOfMixersAreTheLedgers) {
+  int64_t layers = 0;
+  for (uint32_t seed = 0; seed < kJobs && !HasFailure(); ++seed) {
+    RandomJob drawn = DrawJob(seed);
+    if (!AddMixers(seed, drawn)) continue;
+    const GradientFlow flow(drawn.spec);
+    layers += CompareKept({.spec = drawn.spec,
+                           .layout = drawn.job.layout,
+                           .batch = drawn.job.batch,
+                           .flow = &flow,
+                           .narrow_products = seed % 3 == 0},
+                          absl::StrCat("seed ", seed));
+  }
+  EXPECT_GT(layers, 500);
 }
 
 TEST(RandomTraceTest, KeptTensorsAreTheLedgersWhereHeadsAreExchanged) {
