@@ -41,6 +41,7 @@ constexpr Lack kLayerLacks[] = {
     {"attention.chunk", nullptr, "windows or chunks of attention"},
     {"attention.sinks", nullptr, "attention sinks"},
     {"attention.output_gate", nullptr, "a gate on attention's output"},
+    {"attention.values_are_keys", nullptr, "values that are keys"},
     {"attention.mask", "|causal", "attention without a causal mask"},
     {"attention.query_key_norm", "|per-head",
      "a norm of queries and keys over all heads, or of its own kind"},
@@ -48,6 +49,10 @@ constexpr Lack kLayerLacks[] = {
     {"attention.latent.down_bias", nullptr, "biases of latents"},
     {"experts.router_bias", nullptr, "a trained bias of the router"},
     {"experts.shared_expert_gate", nullptr, "a gate of shared experts"},
+    {"experts.latent_size", nullptr, "experts of another width than hidden_size"},
+    {"experts.zero_expert_count", nullptr, "experts without parameters"},
+    {"experts.expert_scales", nullptr, "learned scales of experts"},
+    {"output_scale", nullptr, "a scale of a layer's output"},
 };
 
 std::string FirstLack(absl::Span<const Lack> lacks, const google::protobuf::Message& message) {
@@ -85,6 +90,7 @@ std::string AttentionLack(const v1::Attention& attention, v1::NormVariant norm) 
 }
 
 std::string LayerLack(const v1::LayerKind& kind, v1::NormVariant norm) {
+  if (kind.has_mixer()) return "mixers: linear attention, state-space layers or short convolutions";
   const v1::LayerKind::Norms& norms = kind.norms();
   const bool before =
       !kind.has_norms() || (norms.before_attention() && norms.before_feed_forward() &&

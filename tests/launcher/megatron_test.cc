@@ -190,5 +190,29 @@ TEST(Megatron, RefusesShapesThatAreNoGptModel) {
   EXPECT_THAT(RefusalOf(run), HasSubstr("an encoder"));
 }
 
+// Each by the part that pretrain_gpt.py has no argument for.
+TEST(Megatron, RefusesLayersThatItCannotWriteByName) {
+  LaunchedRun run = DenseLaunch();
+  v1::LayerKind* layer = run.model.mutable_layer_kinds(0);
+  layer->mutable_mixer()->set_kind(v1::MIXER_KIND_MAMBA2);
+  EXPECT_THAT(RefusalOf(run), HasSubstr("sample: no argument gives mixers"));
+  layer->clear_attention();
+  EXPECT_THAT(RefusalOf(run), HasSubstr("no argument gives mixers"));
+  run = DenseLaunch();
+  layer = run.model.mutable_layer_kinds(0);
+  layer->mutable_attention()->set_values_are_keys(true);
+  EXPECT_THAT(RefusalOf(run), HasSubstr("no argument gives values that are keys"));
+  layer->mutable_attention()->set_values_are_keys(false);
+  layer->set_output_scale(true);
+  EXPECT_THAT(RefusalOf(run), HasSubstr("no argument gives a scale of a layer's output"));
+  layer->set_output_scale(false);
+  layer->clear_feed_forward();
+  layer->mutable_experts()->set_latent_size(8);
+  EXPECT_THAT(RefusalOf(run), HasSubstr("experts of another width"));
+  layer->mutable_experts()->clear_latent_size();
+  layer->mutable_experts()->set_zero_expert_count(2);
+  EXPECT_THAT(RefusalOf(run), HasSubstr("experts without parameters"));
+}
+
 }  // namespace
 }  // namespace sextant::server

@@ -38,6 +38,11 @@ TEST(ArchitectureFrom, NormalisesTheBranchesThatThereAre) {
           .layer_kinds[0];
   EXPECT_FALSE(layer.norms.before_attention);
   EXPECT_TRUE(layer.norms.before_feed_forward);
+  const LayerSpec mixes =
+      ArchitectureOf(R"json({"layer_kinds": [{"name": "a", "mixer": {"head_count": 1}}]})json")
+          .layer_kinds[0];
+  EXPECT_TRUE(mixes.norms.before_attention);
+  EXPECT_FALSE(mixes.norms.before_feed_forward);
 }
 
 TEST(ArchitectureFrom, FillsTheSizesOfAttention) {
@@ -97,7 +102,12 @@ constexpr char kUnusual[] = R"json({
       {"name": "a", "norm": "NORM_VARIANT_RMS_NORM",
        "norms": {"before_attention": true, "after_attention": true, "before_cross_attention": true,
                  "before_feed_forward": false, "after_feed_forward": true,
-                 "after_cross_attention": true},
+                 "after_cross_attention": true, "before_experts": true, "before_sum": true},
+       "output_scale": true,
+       "mixer": {"kind": "MIXER_KIND_MAMBA2", "head_count": 36, "head_size": 37, "group_count": 38,
+                 "state_size": 39, "convolution_size": 40, "convolution_bias": true,
+                 "projection_bias": true, "decay_rank": 41, "gate_rank": 42, "output_norm": true,
+                 "inner_norms": true},
        "attention": {"head_count": 6, "key_value_head_count": 7, "query_key_head_size": 8,
                      "value_head_size": 9,
                      "latent": {"query_rank": 10, "key_value_rank": 11, "rotary_size": 12,
@@ -108,7 +118,7 @@ constexpr char kUnusual[] = R"json({
                      "query_key_norm": "QUERY_KEY_NORM_ALL_HEADS",
                      "query_key_norm_variant": "NORM_VARIANT_LAYER_NORM", "sinks": true,
                      "mask": "ATTENTION_MASK_FULL", "window": 13, "chunk": 14,
-                     "output_gate": "OUTPUT_GATE_PER_HEAD"},
+                     "output_gate": "OUTPUT_GATE_PER_HEAD", "values_are_keys": true},
        "cross_attention": {"head_count": 15, "query_key_head_size": 16,
                            "mask": "ATTENTION_MASK_CAUSAL"},
        "feed_forward": {"kind": "KIND_PLAIN", "size": 17, "input_bias": true,
@@ -120,7 +130,8 @@ constexpr char kUnusual[] = R"json({
                    "shared_expert": {"kind": "KIND_PLAIN", "size": 22, "output_bias": true},
                    "shared_expert_gate": true,
                    "router_bias": true, "router_correction_bias": true, "group_count": 23,
-                   "groups_per_token": 24}}],
+                   "groups_per_token": 24, "latent_size": 43, "zero_expert_count": 44,
+                   "expert_scales": true}}],
     "encoder": {"layers": [{"layer_kind": "b", "count": 25, "frozen": true}],
                 "learned_position_count": 26, "relative_position_bucket_count": 27,
                 "embedding_norm": true, "final_norm": false},

@@ -340,7 +340,7 @@ TEST(HuggingFaceServer, SaysWholeWhereTheFamiliesAreListed) {
   for (int i = 0; i < 100; ++i) accents += "\u00e9";
   for (const std::string& config :
        {std::string(R"({"hidden_size": 8})"), std::string(R"({"model_type": "gpt"})"),
-        std::string(R"({"model_type": "nemotron_h"})"), std::string(R"({"model_type": "gemma3n"})"),
+        std::string(R"({"model_type": "deepseek_v4"})"), std::string(R"({"model_type": "gemma3n"})"),
         absl::StrCat(R"({"model_type": "gpt )", accents, R"("})"),
         absl::StrCat(R"({"architectures": [")", accents, R"("]})"),
         std::string(R"({"architectures": ["MambaForCausalLM"]})")}) {

@@ -101,12 +101,12 @@ class AttentionRows {
       // Where the next matrix reads the same tensor, one tensor serves both.
       const bool copied =
           (out_.batch().attention_output_copied && out_.batch().sequence_count > 1) ||
-          (ExchangesHeads(out_.batch()) && !ExchangesOutputAgain(out_.batch()));
+          returns_heads();
       const bool shared =
           !gated() && !copied && out_.KeepsAsComputed(SiteIn(cross_, ActivationSite::kHeads));
       AddHeads({.name = "heads",
                 .step = BackwardStep::kCore,
-                .again = core_again() && !shared,
+                .again = core_again() && !shared && !(gated() && !returns_heads()),
                 .for_weights = shared,
                 .kept_for = shared ? "gradient of scores, weight gradient of output"
                                    : "gradient of scores"});
@@ -145,6 +145,11 @@ class AttentionRows {
  private:
   bool gated() const { return attention_.output_gate != OutputGate::kNone; }
   bool flash() const { return out_.batch().attention == AttentionKernel::kFlash; }
+  // True where the core's output is exchanged: the matrix after it, or the gate, reads another
+  // tensor.
+  bool returns_heads() const {
+    return ExchangesHeads(out_.batch()) && !ExchangesOutputAgain(out_.batch());
+  }
   bool core_again() const {
     return out_.batch().recomputation.policy == RecomputePolicy::kSelective;
   }
@@ -161,7 +166,7 @@ class AttentionRows {
   }
 
   // The product of heads and gate, which the output matrix reads, has gradients for both. A fused
-  // core keeps the heads for its own.
+  // core keeps the heads for its own, unless the gate reads exchanged ones.
   void AddGate() {
     if (!gated() || !Needs(ActivationSite::kHeads)) return;
     out_.Add({.name = "output_gate",
@@ -171,9 +176,10 @@ class AttentionRows {
               .step = BackwardStep::kOutput,
               .kept_for = "gradient of heads",
               .source = source::kChainRule});
-    if (!flash())
+    if (!flash() || returns_heads()) {
       AddHeads(
           {.name = "heads", .step = BackwardStep::kOutput, .kept_for = "gradient of the gate"});
+    }
   }
 
   void AddQueryGradient(ActivationSite read) {

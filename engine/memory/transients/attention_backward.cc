@@ -61,21 +61,41 @@ void LayerBackward::WalkAttention(const AttentionSpec& attention, LayerBranch br
   MakeGateGradient(attention, core);
   WalkExchangeAfter(core);
   if (attention.query_key_norm != QueryKeyNorm::kNone) {
-    Start(branch, Step::kHeadNorms);
-    Make("query_gradient", "b s a d", core.query * 2, "of the norm's output and input");
-    Make("key_value_gradients", "b s g d+v", core.key + core.value, "not yet read");
-    MakeGateGradient(attention, core);
+    WalkHeadNorms(attention, core);
   }
   if (attention.latent.has_value()) return WalkLatents(attention, core);
   Start(branch, Step::kInput);
   Make("query_gradient", "b s a d", core.query, "read by query's matrix");
-  Make("key_value_gradients", "b s g d+v", core.key + core.value, "read by theirs");
+  if (attention.values_are_keys) {
+    Make("key_gradient", "b s g d", core.key, "of keys and values, read by their matrix");
+  } else {
+    Make("key_value_gradients", "b s g d+v", core.key + core.value, "read by theirs");
+  }
   MakeGateGradient(attention, core);
   MakeBranchInput();
   MakeWeightGradient(
       {.shape = "(a+g) d+g v h",
        .elements = core.projections,
        .reads = core.cross ? ActivationSite::kCrossInput : ActivationSite::kAttentionInput});
+}
+
+// The norm of values that are keys adds to the gradient of the key's norm: then those of queries
+// are alone with it.
+void LayerBackward::WalkHeadNorms(const AttentionSpec& attention, const Operands& core) {
+  const auto heads = HeadsOfRank(attention, context_.activations.layout);
+  Start(core.branch, Step::kHeadNorms);
+  if (!attention.values_are_keys) {
+    Make("query_gradient", "b s a d", core.query * 2, "of the norm's output and input");
+    Make("key_value_gradients", "b s g d+v", core.key + core.value, "not yet read");
+  } else if (heads.query >= 2 * heads.key) {
+    Make("query_gradient", "b s a d", core.query * 2, "of the norm's output and input");
+    Make("key_gradient", "b s g d", core.key, "of keys and values, not yet read");
+  } else {
+    Make("query_gradient", "b s a d", core.query, "not yet read");
+    Make("key_value_gradients", "b s g 2d+v", core.key * 2 + core.value,
+         "of the norms' outputs and input");
+  }
+  MakeGateGradient(attention, core);
 }
 
 // dQ is accumulated in fp32 by all blocks of keys; gradients of shared keys and values are

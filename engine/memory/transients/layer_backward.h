@@ -129,6 +129,7 @@ class LayerBackward {
   void MakeRoutedOutputGradient();
   void WalkFeedForward(const Inner& inner, LayerBranch branch);
   void WalkAttention(const AttentionSpec& attention, LayerBranch branch);
+  void WalkHeadNorms(const AttentionSpec& attention, const Operands& core);
   void MakeGateGradient(const AttentionSpec& attention, const Operands& core);
   void WalkFusedCore(const Operands& core);
   void WalkUnfusedCore(const Operands& core);

@@ -251,9 +251,17 @@ void CheckNorms(const LayerSpec& layer, absl::string_view path, FieldViolations&
       violations.Add(FieldPath(path, rule.name), "must be false: the layer has no such branch");
     }
   }
+  if (layer.norms.before_experts && !layer.norms.before_feed_forward) {
+    violations.Add(FieldPath(path, "norms.before_feed_forward"),
+                   "is required with norms.before_experts");
+  }
   if (layer.norms.before_experts && sums && layer.experts->shared_expert_count > 0) {
     violations.Add(FieldPath(path, "experts.shared_expert_count"),
                    "must be 0 with norms.before_experts: what shared experts read is not known");
+  }
+  if (layer.norms.before_experts && sums && layer.experts->latent_size > 0) {
+    violations.Add(FieldPath(path, "experts.latent_size"),
+                   "is not known with norms.before_experts: leave one of them out");
   }
 }
 

@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "engine/base/text.h"
 
 namespace sextant {
@@ -15,8 +17,29 @@ ConfigValue ArrayOf(std::vector<ConfigValue> elements) {
   return {.kind = Kind::kArray, .element_count = count, .elements = std::move(elements)};
 }
 
+ConfigValue WordsOf(const ConfigField& field) {
+  std::vector<ConfigValue> out;
+  for (const char letter : field.text) {
+    out.push_back(
+        {.kind = Kind::kText, .text = std::string(letter == 'x' ? field.marked : field.other)});
+  }
+  return ArrayOf(std::move(out));
+}
+
+// The text is a constant of this program: each of its words is a number.
+ConfigValue NumbersOf(const ConfigField& field) {
+  std::vector<ConfigValue> out;
+  for (const absl::string_view word : absl::StrSplit(field.text, ' ')) {
+    out.push_back({.kind = Kind::kInteger});
+    if (!absl::SimpleAtoi(word, &out.back().integer)) out.back().kind = Kind::kNull;
+  }
+  return ArrayOf(std::move(out));
+}
+
 // An array of one text, or [[["global", "local"], 6]] where the field has an integer.
 ConfigValue ArrayValueOf(const ConfigField& field) {
+  if (!field.other.empty()) return WordsOf(field);
+  if (field.boolean) return NumbersOf(field);
   if (field.integer == 0) return ArrayOf({{.kind = Kind::kText, .text = std::string(field.text)}});
   const ConfigValue pair =
       ArrayOf({{.kind = Kind::kText, .text = "global"}, {.kind = Kind::kText, .text = "local"}});

@@ -47,6 +47,18 @@ struct GlobalLocalPairs {
   int64_t pairs;
 };
 
+// An array of a word for each letter of `letters`: `marked` for an 'x', else `other`.
+struct WordsByLetter {
+  absl::string_view other;
+  absl::string_view marked;
+  absl::string_view letters;
+};
+
+// An array of the numbers in a text, "4 8 12".
+struct NumbersInText {
+  absl::string_view text;
+};
+
 // A field written in C++: {"hidden_size", 4096}, {"model_type", "llama"}, {"sliding_window",
 // nullptr}. Its strings outlive the field.
 struct ConfigField {
@@ -61,6 +73,14 @@ struct ConfigField {
       : name(n), kind(ConfigValue::Kind::kArray), text(value.text) {}
   constexpr ConfigField(absl::string_view n, GlobalLocalPairs value)
       : name(n), kind(ConfigValue::Kind::kArray), integer(value.pairs) {}
+  constexpr ConfigField(absl::string_view n, WordsByLetter value)
+      : name(n),
+        kind(ConfigValue::Kind::kArray),
+        text(value.letters),
+        other(value.other),
+        marked(value.marked) {}
+  constexpr ConfigField(absl::string_view n, NumbersInText value)
+      : name(n), kind(ConfigValue::Kind::kArray), boolean(true), text(value.text) {}
   constexpr ConfigField(absl::string_view n, std::nullptr_t)
       : name(n), kind(ConfigValue::Kind::kNull) {}
 
@@ -69,6 +89,8 @@ struct ConfigField {
   bool boolean = false;
   int64_t integer = 0;
   absl::string_view text = "";
+  absl::string_view other = "";   // of WordsByLetter
+  absl::string_view marked = "";  // of WordsByLetter
 };
 
 // Adds `field` to `fields`, or replaces the one of the same name. "attn_config.kv_n_heads" is a

@@ -129,8 +129,7 @@ void ReadKimiLinearOptions(ConfigReader& config, DecoderDraft& draft) {
     return config.RequiredSize(absl::StrCat("linear_attn_config.", name), most);
   };
   draft.mixer = KimiDelta(size("num_heads", kMaxHeadCount), size("head_dim", kMaxHeadSize),
-                          size("short_conv_kernel_size", kMaxConvolutionSize),
-                          !config.Flag("linear_attn_config.use_full_rank_gate", false));
+                          size("short_conv_kernel_size", kMaxConvolutionSize), true);
   if (config.Count("num_expert_group", 1) > 1) {
     config.Refuse("num_expert_group", "must be 1: groups of experts are not supported here");
   }

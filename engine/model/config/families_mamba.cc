@@ -218,10 +218,11 @@ void ReadGraniteHybridOptions(ConfigReader& config, DecoderDraft& draft) {
       if (name.rfind("mamba_", 0) == 0) config.Find(name);
     }
   }
-  const int64_t size = config.Size("intermediate_size");
   const int64_t experts = config.Count("num_local_experts", 8);
   config.Count("num_experts_per_tok", 2);
+  config.Find("intermediate_size");
   if (experts == 0) return;
+  const int64_t size = config.RequiredSize("intermediate_size", kMaxFeedForwardSize);
   ReadExperts(config, {.expert_count = "num_local_experts"}, size, draft);
   draft.experts->shared_expert_count = 1;
   draft.experts->shared_expert = {.kind = FeedForwardKind::kGated, .size = draft.feed_forward_size};

@@ -172,10 +172,6 @@ bool IsParallel(const LayerSpec& layer) {
          !layer.norms.before_feed_forward && !layer.norms.after_feed_forward;
 }
 
-bool ValuesAreKeys(const LayerSpec& layer) {
-  return layer.attention.has_value() && layer.attention->values_are_keys;
-}
-
 template <typename Edges>
 void Follow(const Edges& edges, ActivationSet& set) {
   for (const auto& edge : edges) {
@@ -200,12 +196,16 @@ WeightSite SiteOf(const WeightTensor& tensor) {
   return {A::kLayerInput, A::kLayerOutput};
 }
 
+ActivationSet MadeBy(const WeightTensor& tensor, const LayerSpec& layer) {
+  const ActivationSet made = SiteOf(tensor).makes;
+  const bool both =
+      tensor.module == "attention" && tensor.name == "key" && layer.attention->values_are_keys;
+  return both ? made | A::kValue : made;
+}
+
 ActivationSet NeedGradient(ActivationSet known, const LayerSpec& layer) {
   ActivationSet set = known;
   Follow(kEdges, set);
-  if (ValuesAreKeys(layer) && set.Has(A::kKey) && !set.Has(A::kValue)) {
-    Follow(kEdges, set = set | A::kValue);
-  }
   const A read = IsParallel(layer) ? A::kAttentionInput : A::kAfterCrossAttention;
   if (set.Has(read)) set = set | A::kFeedForwardInput;
   Follow(kFeedForwardEdges, set);

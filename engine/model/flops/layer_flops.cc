@@ -42,7 +42,7 @@ ActivationSet NeedsOf(const LayerGroup& group, const LayerState& state) {
     known = known | ActivationSite::kEncoderOutput;
   }
   for (const WeightTensor& tensor : group.tensors) {
-    if (IsTrained(tensor, state.frozen)) known = known | SiteOf(tensor).makes;
+    if (IsTrained(tensor, state.frozen)) known = known | MadeBy(tensor, group.layer);
   }
   return NeedGradient(known, group.layer);
 }

@@ -55,6 +55,7 @@ absl::Span<const PresetTable> LlamaKinTables();
 absl::Span<const PresetTable> OtherTables();
 absl::Span<const PresetTable> MixtureTables();
 absl::Span<const PresetTable> GroupedTables();
+absl::Span<const PresetTable> MixerTables();
 absl::Span<const PresetTable> EncoderTables();
 
 // GPT-3 XL as printed in its paper, which no family's config.json can express.

@@ -43,6 +43,9 @@ struct Repository {
 // Repositories of Hugging Face whose names, without the words that ShapeName() drops, are not the
 // preset's. Source: the organisations' lists of models, from memory.
 constexpr Repository kRepositories[] = {
+    {"ai21jambamini1.5", "jamba-v0.1"},
+    {"ai21jambamini1.6", "jamba-v0.1"},
+    {"ai21jambamini1.7", "jamba-v0.1"},
     {"bloom", "bloom-176b"},
     {"c4aicommandrv01", "command-r"},
     {"c4aicommandrplus", "command-r-plus"},
@@ -52,8 +55,12 @@ constexpr Repository kRepositories[] = {
     {"gptj6b", "gpt-j-6b"},
     {"llama4maverick17b128e", "llama-4-maverick"},
     {"llama4scout17b16e", "llama-4-scout"},
+    {"mambacodestral7bv0.1", "codestral-mamba-7b"},
     {"mistrallarge", "mistral-large-2"},
     {"mistralnemo", "mistral-nemo-12b"},
+    {"nemotronh56b8k", "nemotron-h-56b"},
+    {"nemotronh8b8k", "nemotron-h-8b"},
+    {"nvidianemotron3nano30ba3bbf16", "nemotron-3-nano-30b-a3b"},
     {"phi3medium4k", "phi-3-medium"},
     {"qwen1.5moea2.7b", "qwen1.5-moe-a2.7b"},
     {"tinyllama1.1bv1.0", "tinyllama-1.1b"},
@@ -69,6 +76,7 @@ constexpr Repository kRepositories[] = {
     {"internlm2.5.1.8b", "internlm2-1.8b"},
     {"internlm2.5.7b", "internlm2-7b"},
     {"internlm2.5.20b", "internlm2-20b"},
+    {"qwen3next80ba3bthinking", "qwen3-next-80b-a3b"},
     {"qwen2.5coder0.5b", "qwen2.5-0.5b"},
     {"qwen2.5coder1.5b", "qwen2.5-1.5b"},
     {"qwen2.5coder3b", "qwen2.5-3b"},
@@ -152,7 +160,7 @@ const std::vector<ModelPreset>& ModelPresets() {
     auto* out = new std::vector<ModelPreset>;
     for (const absl::Span<const PresetTable> tables :
          {GptTables(), LlamaTables(), LlamaKinTables(), OtherTables(), MixtureTables(),
-          GroupedTables(), EncoderTables()}) {
+          GroupedTables(), MixerTables(), EncoderTables()}) {
       for (const PresetTable& table : tables) AddPresets(table, *out);
     }
     out->push_back(Gpt3Xl());

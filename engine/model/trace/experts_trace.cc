@@ -61,7 +61,7 @@ class ExpertsTrace {
     const Site reads = into ? Site::kFeedForwardInput : Site::kExpertSum;
     const auto names = absl::MakeConstSpan(kLatentMatrices).subspan(into ? 0 : 1, 1);
     out_.AddProjection({.module = "expert_latent",
-                        .op = names.front(),
+                        .op = into ? "latent_down" : "latent_up",
                         .names = names,
                         .component = FlopsComponent::kRoutedExperts,
                         .input = input,

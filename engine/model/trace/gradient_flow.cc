@@ -93,7 +93,7 @@ class GradientFlowBuilder {
     for (const WeightTensor& tensor : tensors) {
       if (!IsTrained(tensor, state.frozen)) continue;
       const WeightSite site = SiteOf(tensor);
-      known = known | site.makes;
+      known = known | MadeBy(tensor, layer);
       if (tensor.module == "router" && tensor.name.empty()) out.router_needs = true;
       if (tensor.name == "token_gate") out.token_gate_needs = true;
       if (!IsProduct(tensor)) continue;

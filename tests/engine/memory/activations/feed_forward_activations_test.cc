@@ -53,6 +53,38 @@ TEST(FeedForwardActivations, OfExperts) {
   EXPECT_EQ(RowBytes(c, "shared_experts", "output"), 12 * 64 * 2);
 }
 
+// Experts of a latent of 20 read and write 20 numbers a token; the matrix after them reads their
+// sum. Two experts without parameters add to the router alone.
+TEST(FeedForwardActivations, OfExpertsOnALatent) {
+  ActivationCase c = Mixture();
+  c.spec.layer_kinds[0].experts->latent_size = 20;
+  c.spec.layer_kinds[0].experts->zero_expert_count = 2;
+  EXPECT_EQ(RowBytes(c, "feed_forward", "input"), 12 * 64 * 2);
+  EXPECT_EQ(RowBytes(c, "router", "probabilities"), 12 * 10 * 4);
+  EXPECT_EQ(RowBytes(c, "experts", "input"), 12 * 2 * 20 * 2);
+  EXPECT_EQ(RowBytes(c, "experts", "gate"), 12 * 2 * 48 * 2);
+  EXPECT_EQ(RowBytes(c, "expert_latent", "up_input"), 12 * 20 * 2);
+  EXPECT_EQ(RowBytes(c, "shared_experts", "up"), 12 * 32 * 2);
+  c.batch.expert_scaling = ExpertScaling::kAfterDown;
+  EXPECT_EQ(RowBytes(c, "experts", "output"), 12 * 2 * 20 * 2);
+}
+
+// The router has an input of its own; the norms of it and of the experts' input read what the
+// feed-forward's norm keeps. The two norms before the sum keep an output each.
+TEST(FeedForwardActivations, OfExpertsWithNormsOfTheirOwn) {
+  ActivationCase c = Mixture();
+  LayerSpec& layer = c.spec.layer_kinds[0];
+  layer.feed_forward = Gated(96);
+  layer.experts->shared_expert_count = 0;
+  layer.experts->shared_expert = {};
+  const int64_t without = LayerBytes(c);
+  layer.norms.before_experts = layer.norms.before_sum = true;
+  EXPECT_EQ(RowBytes(c, "router", "input"), 12 * 64 * 2);
+  EXPECT_EQ(RowBytes(c, "norm", "after_dense"), 12 * 64 * 2);
+  EXPECT_EQ(RowBytes(c, "norm", "after_experts"), 12 * 64 * 2);
+  EXPECT_EQ(LayerBytes(c), without + 3 * 12 * 64 * 2);
+}
+
 // act(gate), for up's gradient, and act(gate) up, for the probabilities': 2 f a slot each.
 TEST(FeedForwardActivations, OfExpertsWhoseActivationIsNotFused) {
   ActivationCase c = Mixture();

@@ -103,7 +103,7 @@ TEST(CheckArchitecture, BoundsListsAndNames) {
           {"m.layer_kinds[0].name", [](S& s) { s.layer_kinds[0].name = "new\nline"; }},
           {"m.layer_kinds[0].name", [](S& s) { s.layer_kinds[0].name = "caf\xc3\xa9"; }},
           {"m.frozen_components",
-           [](S& s) { s.frozen_components.assign(20, WeightComponent::kNorm); }},
+           [](S& s) { s.frozen_components.assign(kWeightComponentCount + 1, WeightComponent::kNorm); }},
       });
   ArchitectureSpec spec = SmallDecoder();
   spec.layer_kinds[0].name = longest;
@@ -304,6 +304,21 @@ TEST(CheckArchitecture, RefusesNonsenseOfLayers) {
              l.attention->latent = LatentSpec{.key_value_rank = 1};
              l.attention->query_key_norm = QueryKeyNorm::kPerHead;
            }},
+          {".attention.query_key_norm", [](auto& l) { l.attention->values_are_keys = true; }},
+          {".attention.value_head_size",
+           [](auto& l) {
+             l.attention->query_key_norm = QueryKeyNorm::kPerHead;
+             l.attention->values_are_keys = true;
+             l.attention->value_head_size = 3;
+           }},
+          {".attention.value_bias",
+           [](auto& l) {
+             l.attention->query_key_norm = QueryKeyNorm::kPerHead;
+             l.attention->values_are_keys = true;
+             l.attention->value_bias = true;
+           }},
+          {".norms.before_experts", [](auto& l) { l.norms.before_experts = true; }},
+          {".norms.before_sum", [](auto& l) { l.norms.before_sum = true; }},
           {".feed_forward.kind",
            [](auto& l) { l.feed_forward->kind = FeedForwardKind::kUnspecified; }},
           {".feed_forward.size", [](auto& l) { l.feed_forward->size = 0; }},
@@ -319,6 +334,27 @@ TEST(CheckArchitecture, RefusesNonsenseOfLayers) {
           {".experts.shared_expert.size", [](auto& l) { l.experts->shared_expert_count = 1; }},
           {".experts.shared_expert", [](auto& l) { l.experts->shared_expert = Gated(4); }},
           {".experts.shared_expert_gate", [](auto& l) { l.experts->shared_expert_gate = true; }},
+          {".experts.latent_size", [](auto& l) { l.experts->latent_size = -1; }},
+          {".experts.zero_expert_count", [](auto& l) { l.experts->zero_expert_count = -1; }},
+          {".experts.latent_size",
+           [](auto& l) {
+             l.feed_forward = Gated(4);
+             l.norms.before_experts = true;
+             l.experts->latent_size = 4;
+           }},
+          {".experts.shared_expert_count",
+           [](auto& l) {
+             l.feed_forward = Gated(4);
+             l.norms.before_experts = true;
+             l.experts->shared_expert_count = 1;
+             l.experts->shared_expert = Gated(4);
+           }},
+          {".norms.before_feed_forward",
+           [](auto& l) {
+             l.feed_forward = Gated(4);
+             l.norms.before_experts = true;
+             l.norms.before_feed_forward = false;
+           }},
       });
 }
 

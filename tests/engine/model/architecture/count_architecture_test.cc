@@ -145,6 +145,15 @@ TEST(CountArchitecture, EachOptionOfALayerAddsWhatItSays) {
           {"a gate for each head",
            [](S& s) { s.layer_kinds[0].attention->output_gate = OutputGate::kPerHead; },
            All(2 * 4 * 8)},
+          {"values that are keys, which are normed",
+           [](S& s) {
+             s.layer_kinds[0].attention->query_key_norm = QueryKeyNorm::kPerHead;
+             s.layer_kinds[0].attention->values_are_keys = true;
+           },
+           All(2 * (2 + 2 - 4 * 8))},
+          {"a scale of the output, which is not trained",
+           [](S& s) { s.layer_kinds[0].output_scale = true; },
+           {2, 2, 0}},
           {"an activation with parameters",
            [](S& s) { s.layer_kinds[0].feed_forward->activation_parameter_count = 2; }, All(2 * 2)},
           {"window", [](S& s) { s.layer_kinds[0].attention->window = 16; }, All(0)},
@@ -249,6 +258,24 @@ TEST(CountArchitecture, OfExpertsByHand) {
         All(2 * (120 + 8))},
        {"a dense feed-forward and experts", [](S& s) { s.layer_kinds[0].feed_forward = Gated(32); },
         All(2 * 768)},
+       {"experts without parameters, which a router's bias corrects, too",
+        [](S& s) {
+          s.layer_kinds[0].experts->zero_expert_count = 2;
+          s.layer_kinds[0].experts->router_correction_bias = true;
+        },
+        {2 * (2 * 8 + 6), 2 * (2 * 8 + 6), 2 * 2 * 8}},
+       // 3 x 5 x 3 = 45 an expert, and two matrices of 8 x 5.
+       {"experts of a width of 5",
+        [](S& s) { s.layer_kinds[0].experts->latent_size = 5; },
+        {2 * (80 - 4 * 27), 2 * (80 - 2 * 27), 2 * (80 - 4 * 27)}},
+       {"experts and a feed-forward with norms of their own, and scales of experts",
+        [](S& s) {
+          s.layer_kinds[0].feed_forward = Gated(32);
+          s.layer_kinds[0].norms.before_experts = true;
+          s.layer_kinds[0].norms.before_sum = true;
+          s.layer_kinds[0].experts->expert_scales = true;
+        },
+        All(2 * (768 + 4 * 8 + 4))},
        {"all experts",
         [](S& s) { s.layer_kinds[0].experts->experts_per_token = 4; },
         {0, 288, 0}}});

@@ -36,6 +36,10 @@ TEST(FamilyCounts, OfSmallModelsByHand) {
   constexpr int64_t kLatentModel = 80 + 4 * (kLatent + 16) + 384 + 3 * (5 * 3 * 48 + 32) + 8 + 80;
   // The same on plain attention, without the router's correction.
   constexpr int64_t kGrouped = 80 + 4 * (256 + 16) + 384 + 3 * (5 * 144 + 32) + 8 + 80;
+  constexpr int64_t kDeltaNet = 8 * 26 + 2 * 16 + 4 + 3 + 48;
+  // In 8 x (2 x 12 + 2 x 10 + 4), filters and a bias 3 x (12 + 20), 3 x 4, out 12 x 8; its norm
+  // would add 12.
+  constexpr int64_t kMamba2 = 8 * 48 + 3 * 32 + 12 + 96;
   const std::map<absl::string_view, int64_t> totals = {
       {"gpt2", 80 + 48 + 4 * kGpt2Layer + 16},
       {"gpt_bigcode", 80 + 48 + 4 * (kGpt2Layer - 2 * 4 * 8 - 2 * 4) + 16},
@@ -123,6 +127,36 @@ TEST(FamilyCounts, OfSmallModelsByHand) {
       {"laguna", 80 + 4 * (256 + 16 + 8 + 16) + 384 + 3 * (4 * 144 + 240 + 36) + 88},
       // Layers with a window have one key-value head, and 2 sinks.
       {"mimo_v2_flash", 80 + 256 + 3 * (192 + 2) + 4 * 16 + 384 + 3 * (4 * 144 + 36) + 88},
+      // Three layers of a delta net: in 8 x (2 x 5 + 2 x 6 + 2 x 2), filters 2 x (10 + 6), decays
+      // and steps 2 x 2, a norm of 3, out 6 x 8. One of attention with a gate of 64 and norms of 8.
+      {"qwen3_next", 80 + 3 * kDeltaNet + 328 + 4 * (4 * 144 + 240 + 8 + 32 + 16) + 88},
+      {"qwen3_5_text", 80 + 3 * kDeltaNet + 328 + 4 * (384 + 16) + 88},
+      {"qwen3_5_moe_text", 80 + 3 * kDeltaNet + 328 + 4 * (4 * 144 + 240 + 8 + 32 + 16) + 88},
+      // Two layers of Kimi delta attention: queries, keys, values and out 4 x 8 x 6, filters
+      // 3 x 2 x 6, decays and gates of rank 3 2 x (24 + 18), steps 8 x 2, 2 + 6, a norm of 3.
+      {"kimi_linear", 80 + 2 * (192 + 36 + 84 + 16 + 8 + 3) + 2 * kLatent + 4 * 16 + 384 +
+                          3 * (5 * 144 + 32 + 4) + 88},
+      // Decays and gates of one matrix each, 2 x 48; latent attention with a gate of 8 x 2.
+      {"bailing_hybrid", 80 + 2 * (192 + 36 + 96 + 16 + 8 + 3) + 2 * (kLatent + 16) + 4 * 16 + 384 +
+                             3 * (5 * 144 + 32) + 88},
+      // In 8 x 24, filters 3 x 8, out 8 x 8; attention with norms of 4.
+      {"lfm2", 80 + 3 * (192 + 24 + 64) + 264 + 4 * (384 + 16) + 8},
+      {"lfm2_moe", 80 + 3 * (192 + 24 + 64) + 264 + 4 * 16 + 384 + 3 * (4 * 144 + 32 + 4) + 8},
+      // A router of 6 experts and their corrections; 4 of them have parameters.
+      {"longcat_flash", 80 + 4 * (kLatent + 16 + 384) + 2 * (4 * 144 + 48 + 6) + 88},
+      // A full layer has queries and output 2 x 8 x 12, a key of 6 and no values.
+      {"gemma4_text",
+       80 + 3 * (256 + 8) + (192 + 48 + 12) + 4 * (384 + 4 * 144 + 32 + 4 + 8 * 8 + 1) + 8},
+      // Each layer has one branch: Mamba-2, attention, a plain feed-forward, experts of a width
+      // of 5.
+      {"nemotron_h", 80 + (kMamba2 + 12) + 256 + 256 + (4 * 60 + 80 + 160 + 32 + 4) + 4 * 8 + 88},
+      {"falcon_h1", kLlama + 4 * kMamba2},
+      {"mamba2", 80 + 4 * (kMamba2 + 12 + 8) + 88},
+      {"bamba", 80 + 3 * (kMamba2 + 12) + 256 + 4 * (384 + 16) + 88},
+      // Channels 16: in 8 x 32, filters and a bias 3 x 16, 16 x (3 + 10), 3 x 16 + 16, 16 x 5, 16,
+      // out 16 x 8, and norms of 3, 5 and 5.
+      {"jamba", 80 + 3 * (256 + 48 + 208 + 64 + 80 + 16 + 128 + 13) + 256 + 4 * 16 + 2 * 384 +
+                    2 * (4 * 384 + 32) + 88},
       // 192 with one key-value head and 256 with two; feed-forwards of 2/3 x 96 x 8 = 512, and of
       // 2/3 x 100 x 8 = 533, which is rounded up to 768.
       {"nemotron-nas", 80 + (192 + 8) + (256 + 8) + 3 * 8 * (512 + 768) + 2 * 8 + 8 + 80},
@@ -145,7 +179,8 @@ TEST(FamilyCounts, OnlyMixturesHaveIdleParameters) {
     const bool mixture = CountOf(SmallConfig(family.name)).active < count.total;
     const ConfigFields fields = SmallConfig(family.name);
     bool speaks = fields.count("ffn_config") > 0;
-    for (const char* name : {"num_experts_per_tok", "moe_topk", "moe_top_k", "moe_k"}) {
+    for (const char* name : {"num_experts_per_tok", "num_experts_per_token", "moe_topk",
+                             "moe_top_k", "moe_k", "top_k_experts"}) {
       speaks = speaks || fields.count(name) > 0;
     }
     EXPECT_EQ(mixture, speaks) << family.name;
@@ -290,6 +325,43 @@ TEST(FamilyOptions, OfLatentAddTheHandCount) {
                {"glm_moe_dsa",
                 {{"index_topk_pattern", "FFSS"}, {"num_nextn_predict_layers", 1}},
                 16 + 128 + (309 + 756 + 16) + 8 + 104 - 2 * 104}});
+}
+
+TEST(FamilyOptions, OfMixersAddTheHandCount) {
+  ExpectAdded(
+      {// Two norms, 16 x 8, a layer of attention and a feed-forward, and a last norm.
+       {"qwen3_5_text", {{"mtp_num_hidden_layers", 1}}, 16 + 128 + (328 + 384 + 16) + 8},
+       {"qwen3_5_text", {{"attn_output_gate", false}}, -64},
+       {"bailing_hybrid", {{"num_nextn_predict_layers", 1}}, 16 + 128 + (309 + 16 + 752 + 16) + 8},
+       {"bailing_hybrid", {{"no_kda_lora", false}}, 2 * (84 - 96)},
+       {"bailing_hybrid",
+        {{"gated_attention_proj_granularity_type", "element_wise"}},
+        2 * 8 * (8 - 2)},
+       // Biases of a convolution's channels, and of the matrices around it.
+       {"lfm2", {{"conv_bias", true}}, 3 * (8 + 24 + 8)},
+       // Two thirds of 16 is 10; a multiple of 4 is 12.
+       {"lfm2", {{"block_auto_adjust_ff_dim", true}, {"block_multiple_of", 4}}, -4 * 3 * 8 * 4},
+       {"longcat_flash", {{"router_bias", true}}, 2 * 6},
+       // Two heads of keys of 6 and as many of values rather than one of keys.
+       {"gemma4_text", {{"attention_k_eq_v", false}}, 3 * 48},
+       {"gemma4_text", {{"enable_moe_block", false}}, -4 * (4 * 144 + 32 + 4 + 4 * 8)}});
+}
+
+TEST(FamilyOptions, OfStateSpaceLayersAddTheHandCount) {
+  ExpectAdded({// Attention and experts, with a norm each.
+               {"nemotron_h",
+                {{"num_nextn_predict_layers", 1}, {"mtp_hybrid_override_pattern", "*E"}},
+                16 + 128 + (256 + 516 + 16) + 8},
+               {"nemotron_h", {{"use_bias", true}}, 48 + 8},
+               {"nemotron_h", {{"use_conv_bias", false}}, -32},
+               // Experts of 8 x 6 twice.
+               {"nemotron_h", {{"moe_latent_size", nullptr}}, 4 * 96 - 320},
+               {"falcon_h1", {{"mamba_rms_norm", true}}, 4 * 12},
+               {"falcon_h1", {{"mamba_d_head", "auto"}, {"mamba_d_ssm", 12}}, 0},
+               {"jamba", {{"mamba_proj_bias", true}}, 3 * (32 + 8)},
+               // A rank of 1 rather than 3.
+               {"jamba", {{"mamba_dt_rank", "auto"}}, -3 * (2 * 16 + 2 * 16 + 2)},
+               {"jamba", {{"num_experts", 1}}, 2 * (384 - 4 * 384 - 32)}});
 }
 
 TEST(FamilyOptions, OfEncodersAddTheHandCount) {

@@ -25,7 +25,14 @@ std::string LayersOf(const ConfigFields& fields) {
   std::vector<std::string> out;
   for (const LayerRun& run : model->architecture.decoder.layers) {
     const LayerSpec& kind = model->architecture.layer_kinds[static_cast<size_t>(run.layer_kind)];
-    std::string words = "all";
+    std::string words = kind.mixer.has_value() && !kind.attention.has_value() ? "m" : "all";
+    if (!kind.attention.has_value()) {
+      if (!kind.mixer.has_value()) words = "none";
+      if (kind.experts.has_value()) words += "+e";
+      for (int64_t i = 0; i < run.count; ++i) out.push_back(words);
+      continue;
+    }
+    if (kind.mixer.has_value()) words += "+m";
     if (kind.attention->window > 0) words = absl::StrCat("w", kind.attention->window);
     if (kind.attention->chunk > 0) words = absl::StrCat("c", kind.attention->chunk);
     if (kind.experts.has_value()) words += "+e";
@@ -50,6 +57,34 @@ void ExpectLayers(const std::vector<LayersCase>& cases) {
 ConfigFields Six(absl::string_view model_type, std::vector<ConfigField> more = {}) {
   more.push_back({"num_hidden_layers", 6});
   return SmallConfig(model_type, more);
+}
+
+// "m": a mixer in the place of attention; "none": neither.
+TEST(FamilyLayers, OfFamiliesWithMixersHaveTheirBranches) {
+  ExpectLayers({{SmallConfig("qwen3_5_text"), "m m m all"},
+                {SmallConfig("qwen3_5_text", {{"full_attention_interval", 2}}), "m all m all"},
+                {With(SmallConfig("qwen3_next"), "layer_types",
+                      TextArray({"full_attention", "linear_attention", "linear_attention",
+                                 "full_attention"})),
+                 "all+e m+e m+e all+e"},
+                {SmallConfig("kimi_linear"), "m all+e m+e all+e"},
+                {SmallConfig("bailing_hybrid"), "m all+e m+e all+e"},
+                // The last layer is after the last whole group.
+                {SmallConfig("bailing_hybrid", {{"layer_group_size", 3}}), "m m+e all+e all+e"},
+                {SmallConfig("lfm2"), "m all m m"},
+                {With(SmallConfig("lfm2", {{"layer_types", nullptr}}), "full_attn_idxs",
+                      NumberArray({0, 2})),
+                 "all m all m"},
+                {SmallConfig("longcat_flash"), "all+e all all+e all"},
+                {SmallConfig("gemma4_text"), "w512+e w512+e w512+e all+e"},
+                {SmallConfig("nemotron_h"), "m all none none+e"},
+                {With(SmallConfig("nemotron_h", {{"hybrid_override_pattern", nullptr}}),
+                      "layers_block_type", TextArray({"mamba", "moe", "attention", "mlp"})),
+                 "m none+e all none"},
+                {SmallConfig("falcon_h1"), "all+m all+m all+m all+m"},
+                {SmallConfig("mamba2"), "m m m m"},
+                {SmallConfig("bamba"), "m all m m"},
+                {SmallConfig("jamba"), "m all+e m m+e"}});
 }
 
 TEST(FamilyLayers, OfLaterFamiliesHaveTheirWindowsAndExperts) {

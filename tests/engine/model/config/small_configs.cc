@@ -3,6 +3,8 @@
 #include <map>
 #include <utility>
 
+#include "tests/engine/model/config/small_mixer_configs.h"
+
 namespace sextant {
 namespace {
 
@@ -16,11 +18,15 @@ const Fields& Llama() {
   return fields;
 }
 
+}  // namespace
+
 Fields LlamaWith(const Fields& more) {
   Fields out = Llama();
   out.insert(out.end(), more.begin(), more.end());
   return out;
 }
+
+namespace {
 
 Fields Latent() {
   return LlamaWith({{"q_lora_rank", 6},
@@ -246,8 +252,11 @@ ConfigValue Blocks(const std::vector<std::pair<int64_t, int64_t>>& layers) {
 
 ConfigFields SmallConfig(absl::string_view model_type, const std::vector<ConfigField>& more) {
   const auto own = OwnFields().find(model_type);
+  const auto mixer = MixerFields().find(model_type);
   ConfigFields out;
-  for (const ConfigField& field : own == OwnFields().end() ? Llama() : own->second) {
+  for (const ConfigField& field : mixer != MixerFields().end() ? mixer->second
+                                  : own == OwnFields().end()   ? Llama()
+                                                               : own->second) {
     SetField(field, out);
   }
   out["model_type"] = {.kind = Kind::kText, .text = std::string(model_type)};
@@ -265,6 +274,7 @@ ConfigFields SmallConfig(absl::string_view model_type, const std::vector<ConfigF
   if (model_type == "mimo_v2_flash") {
     out["hybrid_layer_pattern"] = out["moe_layer_freq"] = NumberArray({0, 1, 1, 1});
   }
+  AddMixerArrays(model_type, out);
   for (const ConfigField& field : more) SetField(field, out);
   return out;
 }

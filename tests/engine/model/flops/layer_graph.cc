@@ -42,7 +42,7 @@ class LayerGraph {
     const std::string z = parallel                    ? shared
                           : norms.before_feed_forward ? Norm(x, "before_feed_forward")
                                                       : x;
-    std::string made = FeedForwards(z);
+    std::string made = FeedForwards(x, z);
     if (made.empty()) return x;
     if (norms.after_feed_forward) made = Norm(made, "after_feed_forward");
     return graph_.Add(x, made);
@@ -83,8 +83,10 @@ class LayerGraph {
   Heads PlainHeads(const AttentionSpec& a, const Sources& s) {
     const int64_t d = a.query_key_head_size;
     Heads out = {Project(s, "query", a.head_count * d, a.query_bias),
-                 Project(s, "key", a.key_value_head_count * d, a.key_bias),
-                 Project(s, "value", a.key_value_head_count * a.value_head_size, a.value_bias)};
+                 Project(s, "key", a.key_value_head_count * d, a.key_bias), ""};
+    out.v = a.values_are_keys
+                ? out.k
+                : Project(s, "value", a.key_value_head_count * a.value_head_size, a.value_bias);
     if (a.query_key_norm == QueryKeyNorm::kNone) return out;
     const NormVariant variant = a.query_key_norm_variant == NormVariant::kUnspecified
                                     ? layer_.norm
@@ -183,32 +185,39 @@ class LayerGraph {
     const std::string scores = graph_.Einsum("b g r q d, b g k d -> b g r q k", {q, k});
     const std::string weights = graph_.Do(Softmax{}, {Biased(scores, a, s.module)});
     const std::string sums = graph_.Einsum("b g r q k, b g k d -> b g r q d", {weights, v});
-    const std::string joined = graph_.Rearrange(sums, "b g r q d -> (b q) (g r d)");
+    std::string joined = graph_.Rearrange(sums, "b g r q d -> (b q) (g r d)");
+    if (a.output_gate != OutputGate::kNone) {
+      const std::string gate =
+          MapTo(s.queries, Of(s.module, "output_gate", Component::kAttentionQueryKeyValue),
+                spec_.hidden_size, OutputGateSize(a));
+      joined = graph_.Multiply(joined, graph_.Columns(gate, a.head_count * a.value_head_size));
+    }
     GraphMap output = Of(s.module, "output", Component::kAttentionOutput);
     output.bias = a.output_bias;
     return MapTo(joined, output, a.head_count * a.value_head_size, spec_.hidden_size);
   }
 
-  // One feed-forward; `first` tells where its parameters stand.
-  std::string FeedForward(const std::string& z, const FeedForwardSpec& f, const GraphMap& first) {
+  // One feed-forward of tokens of `width`; `first` tells where its parameters stand.
+  std::string FeedForward(const std::string& z, const FeedForwardSpec& f, const GraphMap& first,
+                          int64_t width) {
     GraphMap map = first;
     map.bias = f.input_bias;
     map.name = "up";
-    std::string inner = MapTo(z, map, spec_.hidden_size, f.size);
+    std::string inner = MapTo(z, map, width, f.size);
     map.name = "gate";
     inner = f.kind == FeedForwardKind::kGated
-                ? graph_.Multiply(graph_.Activate(MapTo(z, map, spec_.hidden_size, f.size)), inner)
+                ? graph_.Multiply(graph_.Activate(MapTo(z, map, width, f.size)), inner)
                 : graph_.Activate(inner);
     map.bias = f.output_bias;
     map.name = "down";
-    return MapTo(inner, map, f.size, spec_.hidden_size);
+    return MapTo(inner, map, f.size, width);
   }
 
   // An expert that no token of the step meets.
-  void UnreadFeedForward(const FeedForwardSpec& f, const GraphMap& first) {
+  void UnreadFeedForward(const FeedForwardSpec& f, const GraphMap& first, int64_t width) {
     GraphMap map = first;
     map.bias = f.input_bias;
-    map.in = spec_.hidden_size;
+    map.in = width;
     map.out = f.size;
     for (const std::string name : {"up", "gate"}) {
       if (name == "gate" && f.kind != FeedForwardKind::kGated) continue;
@@ -225,13 +234,19 @@ class LayerGraph {
     sum = sum.empty() ? made : graph_.Add(sum, made);
   }
 
-  std::string FeedForwards(const std::string& z) {
+  // Of the residual `x` and the branch's input `z`.
+  std::string FeedForwards(const std::string& x, const std::string& z) {
+    const LayerNorms& norms = layer_.norms;
     std::string sum;
     if (layer_.feed_forward.has_value()) {
-      Sum(sum, FeedForward(z, *layer_.feed_forward,
-                           Of("feed_forward", "", Component::kDenseFeedForward)));
+      sum = FeedForward(z, *layer_.feed_forward,
+                        Of("feed_forward", "", Component::kDenseFeedForward), spec_.hidden_size);
+      if (norms.before_sum) sum = Norm(sum, "after_dense");
     }
-    if (layer_.experts.has_value()) AddExperts(z, *layer_.experts, sum);
+    if (!layer_.experts.has_value()) return sum;
+    std::string routed = norms.before_experts ? Norm(x, "before_router") : z;
+    routed = Experts(routed, norms.before_experts ? Norm(x, "before_experts") : z, *layer_.experts);
+    Sum(sum, norms.before_sum ? Norm(routed, "after_experts") : routed);
     return sum;
   }
 
@@ -239,7 +254,7 @@ class LayerGraph {
     std::string sum;
     GraphMap expert = Of("shared_experts", "", Component::kSharedExperts);
     for (expert.copy = 0; expert.copy < e.shared_expert_count; ++expert.copy) {
-      Sum(sum, FeedForward(z, e.shared_expert, expert));
+      Sum(sum, FeedForward(z, e.shared_expert, expert, spec_.hidden_size));
     }
     if (!e.shared_expert_gate) return sum;
     const std::string gate = MapTo(z, Of("shared_experts", "token_gate", Component::kSharedExperts),
@@ -247,23 +262,35 @@ class LayerGraph {
     return graph_.Multiply(sum, graph_.Columns(gate, spec_.hidden_size));
   }
 
-  void AddExperts(const std::string& z, const ExpertsSpec& e, std::string& sum) {
+  std::string Experts(const std::string& z, const std::string& tokens, const ExpertsSpec& e) {
+    const int64_t hidden = spec_.hidden_size;
+    const int64_t width = e.latent_size > 0 ? e.latent_size : hidden;
+    const int64_t routes = e.expert_count + e.zero_expert_count;
     GraphMap router = Of("router", "", Component::kRouter);
     router.bias = e.router_bias;
-    const std::string weights =
-        graph_.Columns(MapTo(z, router, spec_.hidden_size, e.expert_count), spec_.hidden_size);
+    const std::string weights = graph_.Columns(MapTo(z, router, hidden, routes), width);
     if (e.router_correction_bias) {
-      graph_.Parameter(input_.place + ".router.correction", {e.expert_count}, true);
+      graph_.Parameter(input_.place + ".router.correction", {routes}, true);
     }
+    const bool narrow = e.latent_size > 0;
+    const std::string input =
+        narrow
+            ? MapTo(tokens, Of("expert_latent", "down", Component::kRoutedExperts), hidden, width)
+            : tokens;
+    std::string sum;
     GraphMap expert = Of("experts", "", Component::kRoutedExperts);
     for (expert.copy = 0; expert.copy < e.expert_count; ++expert.copy) {
       if (expert.copy < e.experts_per_token) {
-        Sum(sum, graph_.Multiply(weights, FeedForward(z, e.expert, expert)));
+        Sum(sum, graph_.Multiply(weights, FeedForward(input, e.expert, expert, width)));
       } else {
-        UnreadFeedForward(e.expert, expert);
+        UnreadFeedForward(e.expert, expert, width);
       }
     }
+    if (narrow) {
+      sum = MapTo(sum, Of("expert_latent", "up", Component::kRoutedExperts), width, hidden);
+    }
     if (e.shared_expert_count > 0) Sum(sum, SharedExperts(z, e));
+    return sum;
   }
 
   const ArchitectureSpec& spec_;

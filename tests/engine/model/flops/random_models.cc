@@ -23,6 +23,7 @@ AttentionSpec RandomModels::Attention(AttentionMask mask) {
                      .output_bias = Chance(),
                      .sinks = Chance(4),
                      .mask = mask};
+  if (Chance(3)) a.output_gate = Chance() ? OutputGate::kPerHead : OutputGate::kPerChannel;
   if (options_.windows && Chance()) (Chance() ? a.window : a.chunk) = Between(1, 12);
   if (Chance(3)) {
     a.key_value_head_count = a.head_count;
@@ -36,6 +37,10 @@ AttentionSpec RandomModels::Attention(AttentionMask mask) {
   a.key_bias = Chance();
   a.value_bias = Chance();
   a.query_key_norm = static_cast<QueryKeyNorm>(Between(0, 2));
+  if (a.query_key_norm == QueryKeyNorm::kNone || !Chance(4)) return a;
+  a.values_are_keys = true;
+  a.value_head_size = a.query_key_head_size;
+  a.value_bias = a.key_bias;
   return a;
 }
 
@@ -43,6 +48,8 @@ AttentionSpec RandomModels::CrossAttention() {
   AttentionSpec a = Attention(AttentionMask::kFull);
   a.window = a.chunk = 0;
   a.latent.reset();
+  a.output_gate = OutputGate::kNone;
+  a.values_are_keys = false;
   return a;
 }
 
@@ -52,7 +59,9 @@ ExpertsSpec RandomModels::Experts() {
                      .experts_per_token = Between(1, experts),
                      .expert = FeedForward(),
                      .router_bias = Chance(),
-                     .router_correction_bias = Chance()};
+                     .router_correction_bias = Chance(),
+                     .latent_size = Chance(3) ? Between(2, 5) : 0,
+                     .zero_expert_count = Chance(4) ? Between(1, 2) : 0};
   if (Chance()) return out;
   out.shared_expert_count = Between(1, 2);
   out.shared_expert = FeedForward();
@@ -70,6 +79,12 @@ LayerSpec RandomModels::Layer(const std::string& name, AttentionMask mask) {
                  .after_attention = layer.attention.has_value() && Chance(),
                  .before_feed_forward = feeds && Chance(),
                  .after_feed_forward = feeds && Chance(4)};
+  layer.output_scale = Chance(8);
+  if (!layer.feed_forward.has_value() || !layer.experts.has_value()) return layer;
+  layer.norms.before_sum = Chance();
+  layer.norms.before_experts =
+      layer.norms.before_feed_forward && layer.experts->shared_expert_count == 0 &&
+                               layer.experts->latent_size == 0 && Chance();
   return layer;
 }
 

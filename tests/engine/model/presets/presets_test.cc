@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 std::vector<PresetTable> AllTables() {
   std::vector<PresetTable> out;
   for (const auto tables : {GptTables(), LlamaTables(), LlamaKinTables(), OtherTables(),
-                            MixtureTables(), GroupedTables(), EncoderTables()}) {
+                            MixtureTables(), GroupedTables(), MixerTables(), EncoderTables()}) {
     out.insert(out.end(), tables.begin(), tables.end());
   }
   return out;
@@ -104,6 +104,13 @@ TEST(FindModelPreset, KnowsRepositoriesAndTags) {
       {"ByteDance-Seed/Seed-OSS-36B-Instruct", "seed-oss-36b"},
       {"swiss-ai/Apertus-8B-2509", "apertus-8b"},
       {"ibm-granite/granite-3.1-1b-a400m-base", "granite-3.1-1b-a400m"},
+      {"Qwen/Qwen3-Next-80B-A3B-Thinking", "qwen3-next-80b-a3b"},
+      {"moonshotai/Kimi-Linear-48B-A3B-Instruct", "kimi-linear-48b-a3b"},
+      {"nvidia/Nemotron-H-56B-Base-8K", "nemotron-h-56b"},
+      {"mistralai/Mamba-Codestral-7B-v0.1", "codestral-mamba-7b"},
+      {"ai21labs/AI21-Jamba-Mini-1.6", "jamba-v0.1"},
+      {"LiquidAI/LFM2-1.2B", "lfm2-1.2b"},
+      {"meituan-longcat/LongCat-Flash-Chat", "longcat-flash"},
       // Other shapes.
       {"mosaicml/mpt-7b-8k", ""},
       {"mistralai/Mistral-Small-Instruct-2409", ""},

@@ -61,7 +61,12 @@ class ShardingDraw {
       out.query_bias = Chance();
       out.key_bias = out.value_bias = Chance();
       out.query_key_norm = static_cast<QueryKeyNorm>(Between(0, 2));
+      if (out.query_key_norm != QueryKeyNorm::kNone && Between(0, 3) == 0) {
+        out.values_are_keys = true;
+        out.value_head_size = out.query_key_head_size;
+      }
     }
+    if (Between(0, 2) == 0) out.output_gate = static_cast<OutputGate>(Between(1, 2));
     return out;
   }
 
@@ -77,7 +82,9 @@ class ShardingDraw {
                        .expert = FeedForward(cut),
                        .shared_expert_count = Between(0, 2),
                        .router_bias = Chance(),
-                       .router_correction_bias = Chance()};
+                       .router_correction_bias = Chance(),
+                       .latent_size = Between(0, 2) == 0 ? tensor_ * Between(1, 2) : 0,
+                       .zero_expert_count = Between(0, 3) == 0 ? Between(1, 2) : 0};
     if (out.shared_expert_count > 0) {
       // Two shared experts of which none divides by itself, at times.
       const bool halves = out.shared_expert_count == 2 && tensor_ > 1 && Chance();

@@ -22,6 +22,7 @@ struct NamedStep {
 // Steps by the names of their operations.
 constexpr NamedStep kSteps[] = {
     {"dropout", Step::kDropout},
+    {"latent_up", Step::kOutput, -1},
     {"output", Step::kOutput},
     {"combine", Step::kOutput},
     {"sort_by_rank", Step::kOutput},
@@ -34,6 +35,7 @@ constexpr NamedStep kSteps[] = {
     {"softmax", Step::kCore, 0, 1},
     {"query_gradient", Step::kCore, 1},
     {"key_gradient", Step::kCore, 1},
+    {"value_norm", Step::kHeadNorms, 0, 0},
     {"key_norm", Step::kHeadNorms, 0, 0},
     {"query_norm", Step::kHeadNorms, 0, 1},
     {"query_up", Step::kUp},
@@ -49,6 +51,7 @@ constexpr NamedStep kSteps[] = {
     {"up", Step::kInput},
     {"sort_by_expert", Step::kInput, 1},
     {"permute", Step::kInput, 1},
+    {"latent_down", Step::kInput, 2},
     {"add_gradient", Step::kBeforeNorm},
 };
 
