@@ -314,7 +314,7 @@ class StepPlanner {
     out_.notes.push_back(std::move(note));
   }
 
-  // Mixers, whose recurrences no measured kernel stands behind.
+  // Mixers whose recurrences were never measured.
   void AddMixers() {
     Note note = {.kind = NoteKind::kMixersNotMeasured, .text = ""};
     for (const LayerSpec& layer : resolved_.memory->spec().layer_kinds) {
@@ -324,7 +324,7 @@ class StepPlanner {
       note.names.push_back(std::move(name));
     }
     if (note.names.empty()) return;
-    note.text = absl::StrCat("No measured kernel stands behind the recurrence of ",
+    note.text = absl::StrCat("No kernel was measured for the recurrence of ",
                              absl::StrJoin(note.names, " and "),
                              ": its time is that of the products and passes of published kernels, "
                              "and the interval is wider for it.");

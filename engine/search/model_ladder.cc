@@ -55,9 +55,11 @@ class Widths {
     for (LayerSpec& layer : spec.layer_kinds) {
       if (layer.attention.has_value()) Apply(*layer.attention);
       if (layer.cross_attention.has_value()) Apply(*layer.cross_attention);
+      if (layer.mixer.has_value()) Apply(*layer.mixer);
       if (layer.feed_forward.has_value()) Scale(layer.feed_forward->size);
       if (!layer.experts.has_value()) continue;
       Scale(layer.experts->expert.size);
+      Scale(layer.experts->latent_size);
       Scale(layer.experts->shared_expert.size);
     }
   }
@@ -66,6 +68,15 @@ class Widths {
   // 0, which means none, stays.
   void Scale(int64_t& size) const {
     if (size > 0) size = Scaled(size, numerator_, denominator_, kMultiple);
+  }
+
+  // A short convolution has no heads: its channels are the hidden size.
+  void Apply(MixerSpec& mixer) const {
+    if (mixer.head_count == 0) return;
+    const bool follows = mixer.group_count == mixer.head_count;
+    const int64_t unit = follows ? 1 : mixer.group_count;
+    mixer.head_count = Scaled(mixer.head_count, numerator_, denominator_, unit);
+    if (follows) mixer.group_count = mixer.head_count;
   }
 
   void Apply(AttentionSpec& attention) const {

@@ -54,8 +54,7 @@ struct WorkSeconds {
   // Kernel seconds in all passes, by OperationPricer's sources.
   std::array<double, OperationPricer::kSourceCount> by_source = {};
   int64_t launches = 0;  // 0: captured graphs
-  double mixers =
-      0;  // of the kernels, those of recurrences, which no measured kernel stands behind
+  double mixers = 0;     // kernel seconds of recurrences, which were never measured
 
   double kernels() const;
   // Adds `times` times `other`.

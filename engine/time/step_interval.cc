@@ -31,7 +31,7 @@ constexpr std::array<double, kStepCauseCount> kDoubts = {
     0.5,   // host_optimizer
 };
 constexpr double kDoubtOfAll = 0.03;
-// Of the time of recurrences: no measured kernel stands behind it, and published ones are slower
+// Recurrences: their kernels were never measured, and published ones are slower
 // than their products alone. Source: docs/blocks.md, "Time".
 constexpr double kDoubtOfMixersBelow = 0.5;
 constexpr double kDoubtOfMixersAbove = 1.0;

@@ -10,7 +10,7 @@ using Kind = ElementKind;
 
 // The operations whose backward pass reads a value.
 struct Readers {
-  bool computed = false;  // an operation that is no product: reads it as it was computed
+  bool computed = false;  // in the type it was computed in, by other operations than matrices
   int64_t matrices = 0;   // that multiply it
   BlockStage first = BlockStage::kOutput;  // of the forward pass, the last of the backward pass
 };
@@ -43,7 +43,7 @@ class BlockRows {
     }
   }
 
-  // Of the matrices' outputs. The block's own is the residual's.
+  // One for each output of a matrix; the block's own output has the residual's gradient.
   void AddOutputGradients() {
     for (const BlockOp& op : block_.ops) {
       if (op.kind != BlockOpKind::kProject) continue;

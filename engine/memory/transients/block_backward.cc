@@ -20,7 +20,7 @@ void LayerBackward::MakeBlockGradient(const Block& block, BlockValueId id) {
 }
 
 // States of chunks and their gradients, and what else the kernels make again. Context parallel
-// ranks that exchange heads hold what is sent beside what was received.
+// ranks that exchange heads hold both what is sent and what was received.
 void LayerBackward::MakeCore(const Block& block, const BlockOp& op) {
   const BlockCore& core = block.core;
   const ActivationContext& a = context_.activations;

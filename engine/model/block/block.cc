@@ -26,16 +26,20 @@ BlockPlace Block::PlaceOf(const BlockOp& op, const BlockWeight& weight) const {
 BlockBuilder::BlockBuilder(absl::string_view module, int64_t hidden_size)
     : hidden_size_(hidden_size) {
   block_.module = module;
-  Make({.name = "input",
-        .gradient = "input_gradient",
-        .shape = "b s h",
-        .width = hidden_size,
-        .divided = false});
+  MakeWhole("input", "input_gradient", "b s h", hidden_size);
 }
 
-BlockValueId BlockBuilder::Make(const BlockValue& value) {
-  block_.values.push_back(value);
+BlockValueId BlockBuilder::Make(absl::string_view name, absl::string_view gradient,
+                                absl::string_view shape, int64_t width) {
+  block_.values.push_back({.name = name, .gradient = gradient, .shape = shape, .width = width});
   return block_.output();
+}
+
+BlockValueId BlockBuilder::MakeWhole(absl::string_view name, absl::string_view gradient,
+                                     absl::string_view shape, int64_t width) {
+  const BlockValueId id = Make(name, gradient, shape, width);
+  block_.values.back().divided = false;
+  return id;
 }
 
 void BlockBuilder::Project(BlockStage stage, absl::string_view name, BlockValueId input,
@@ -100,11 +104,7 @@ void BlockBuilder::Core(const BlockCore& core, const BlockOp& op) {
 }
 
 void BlockBuilder::ProjectOutput(BlockValueId input, bool bias) {
-  const BlockValueId output = Make({.name = "output",
-                                    .gradient = "output_gradient",
-                                    .shape = "b s h",
-                                    .width = hidden_size_,
-                                    .divided = false});
+  const BlockValueId output = MakeWhole("output", "output_gradient", "b s h", hidden_size_);
   Project(BlockStage::kOutput, "output", input, {output},
           {{.name = "output", .rows = hidden_size_, .bias = bias}});
 }

@@ -73,7 +73,7 @@ struct ChunkProduct {
   bool by_group = false;  // in each group of heads that share keys
 };
 
-// A tensor that the core saves beside the values it keeps.
+// A tensor that the core saves, in addition to the values it keeps.
 struct SavedTensor {
   absl::string_view name;
   absl::string_view shape;
@@ -86,7 +86,7 @@ struct BlockCore {
   int64_t heads = 0;
   int64_t groups = 0;
   int64_t chunk = 0;  // tokens
-  // What the model's mathematics asks for, of one token and all heads: the recurrence.
+  // The recurrence, as the model's mathematics asks for it: of one token and all heads.
   double forward_flops = 0;
   absl::InlinedVector<ChunkProduct, 8> products = {};
   absl::InlinedVector<SavedTensor, 6> saved = {};
@@ -119,7 +119,11 @@ class BlockBuilder {
   BlockBuilder(absl::string_view module, int64_t hidden_size);
 
   BlockValueId input() const { return block_.input(); }
-  BlockValueId Make(const BlockValue& value);
+  // A value that ranks divide; and a whole one.
+  BlockValueId Make(absl::string_view name, absl::string_view gradient, absl::string_view shape,
+                    int64_t width);
+  BlockValueId MakeWhole(absl::string_view name, absl::string_view gradient,
+                         absl::string_view shape, int64_t width);
   // `matrices` are named, with their rows; their columns are the width of `input`.
   struct Matrix {
     absl::string_view name;

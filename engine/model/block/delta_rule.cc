@@ -3,6 +3,8 @@
 // Sources: Yang et al. 2024 (arXiv 2412.06464) section 3; Kimi Team 2025 (arXiv 2510.26692)
 // section 3; kernels: fla-org/flash-linear-attention, fla/ops/gated_delta_rule/chunk.py @0315a70e
 // and fla/ops/kda/chunk.py @0395eef1. docs/blocks.md, "Delta rules", has the counts.
+#include <initializer_list>
+
 #include "engine/model/block/mixer_block.h"
 
 namespace sextant {
@@ -34,170 +36,149 @@ BlockCore DeltaRule(const MixerSpec& mixer) {
   return out;
 }
 
+// What a delta rule's kernel saves in addition to `more`: queries and keys are normalised, and
+// repeated for the heads of their group.
+BlockCore Saving(const MixerSpec& mixer, std::initializer_list<SavedTensor> more) {
+  BlockCore out = DeltaRule(mixer);
+  const int64_t keys = mixer.head_count * mixer.state_size;
+  out.saved = {{.name = "query", .shape = "b s n d", .width = keys},
+               {.name = "key", .shape = "b s n d", .width = keys},
+               {.name = "value", .shape = "b s n v", .width = MixerChannels(mixer)}};
+  out.saved.insert(out.saved.end(), more.begin(), more.end());
+  return out;
+}
+
+// The convolution of queries, keys and values, side by side.
+BlockValueId Convolved(const MixerSpec& mixer, BlockValueId projected, BlockBuilder& out) {
+  const BlockValueId convolved = out.Make("convolved", "convolved_gradient", "b s 2gd+nv",
+                                          2 * MixerKeyChannels(mixer) + MixerChannels(mixer));
+  out.Convolve(BlockStage::kBeforeCore, projected, convolved, mixer.convolution_size,
+               mixer.convolution_bias);
+  return convolved;
+}
+
+// The gated norm, with one weight for the channels of a head, and the output matrix.
+void AddEnd(const MixerSpec& mixer, BlockValueId heads, BlockValueId gate, BlockBuilder& out) {
+  const BlockValueId normed =
+      out.Make("output_input", "output_input_gradient", "b s n v", MixerChannels(mixer));
+  out.Norm(BlockStage::kAfterCore, {heads, gate}, normed,
+           {.name = "gated_norm",
+            .kind = BlockWeightKind::kNorm,
+            .rows = mixer.head_size,
+            .divided = false});
+  out.ProjectOutput(normed, mixer.projection_bias);
+}
+
+// A number a channel: of a matrix, or of two with `rank` numbers between them.
+struct ChannelMap {
+  int64_t rank;
+  int64_t channels;
+  absl::string_view down;
+  absl::string_view up;
+  BlockValueId latent;
+  BlockValueId value;
+};
+
+void ProjectChannels(BlockStage stage, const ChannelMap& map, BlockBuilder& out) {
+  out.Project(stage, map.up, map.latent, {map.value}, {{.name = map.up, .rows = map.channels}});
+}
+
+// The matrices at the block's input come before those of the latents.
+void AddChannelMaps(std::initializer_list<ChannelMap> maps, BlockBuilder& out) {
+  for (const ChannelMap& map : maps) {
+    if (map.rank == 0) {
+      ProjectChannels(BlockStage::kInput, map, out);
+      continue;
+    }
+    out.Project(BlockStage::kInput, map.down, out.input(), {map.latent},
+                {{.name = map.down, .rows = map.rank}});
+  }
+  for (const ChannelMap& map : maps) {
+    if (map.rank > 0) ProjectChannels(BlockStage::kUp, map, out);
+  }
+}
+
+// The raw decays, one a channel, become decays in the kernel, as beta does.
+void AddKimiCore(const MixerSpec& mixer, const BlockValueIds& reads, BlockValueId heads_out,
+                 BlockBuilder& out) {
+  const int64_t heads = mixer.head_count;
+  const int64_t keys = MixerKeyChannels(mixer);
+  BlockCore core = Saving(
+      mixer, {{.name = "chunk_products", .shape = "b s n 2C", .width = 2 * heads * kDeltaChunk},
+              {.name = "beta_sigmoid", .shape = "b s n", .width = heads},
+              {.name = "norms", .shape = "b s 2n", .width = 2 * heads, .fp32 = true}});
+  core.remade_width += 2 * keys;  // queries and keys times their decays
+  out.Core(core, {.name = "delta_rule",
+                  .reads = reads,
+                  .writes = {heads_out},
+                  .keeps = {reads[1], reads[2]},
+                  .weights = {{.name = "decay", .kind = BlockWeightKind::kVector, .rows = heads},
+                              {.name = "step", .kind = BlockWeightKind::kVector, .rows = keys}}});
+}
+
 }  // namespace
 
 Block GatedDeltaNetBlock(const MixerSpec& mixer, int64_t hidden_size) {
   const int64_t heads = mixer.head_count;
-  const int64_t keys = MixerKeyChannels(mixer);
   const int64_t values = MixerChannels(mixer);
-  const int64_t mixed = 2 * keys + values;
+  const int64_t mixed = 2 * MixerKeyChannels(mixer) + values;
   BlockBuilder out(MixerName(mixer.kind), hidden_size);
-  const BlockValueId projected = out.Make({.name = "convolution_input",
-                                           .gradient = "convolution_input_gradient",
-                                           .shape = "b s 2gd+nv",
-                                           .width = mixed});
-  const BlockValueId gate =
-      out.Make({.name = "gate", .gradient = "gate_gradient", .shape = "b s n v", .width = values});
-  const BlockValueId decay = out.Make({.name = "beta_decay",
-                                       .gradient = "beta_decay_gradient",
-                                       .shape = "b s 2n",
-                                       .width = 2 * heads});
+  const BlockValueId projected =
+      out.Make("convolution_input", "convolution_input_gradient", "b s 2gd+nv", mixed);
+  const BlockValueId gate = out.Make("gate", "gate_gradient", "b s n v", values);
+  const BlockValueId decay = out.Make("beta_decay", "beta_decay_gradient", "b s 2n", 2 * heads);
   out.Project(BlockStage::kInput, "input", out.input(), {projected, gate, decay},
               {{.name = "query_key_value_gate", .rows = mixed + values},
                {.name = "beta_decay", .rows = 2 * heads}});
-  const BlockValueId convolved = out.Make({.name = "convolved",
-                                           .gradient = "convolved_gradient",
-                                           .shape = "b s 2gd+nv",
-                                           .width = mixed});
-  out.Convolve(BlockStage::kBeforeCore, projected, convolved, mixer.convolution_size,
-               mixer.convolution_bias);
-  const BlockValueId heads_out = out.Make(
-      {.name = "heads", .gradient = "heads_gradient", .shape = "b s n v", .width = values});
-  BlockCore core = DeltaRule(mixer);
-  // Queries and keys are normalised and repeated for the heads of their group.
-  core.saved = {{.name = "query", .shape = "b s n d", .width = heads * mixer.state_size},
-                {.name = "key", .shape = "b s n d", .width = heads * mixer.state_size},
-                {.name = "value", .shape = "b s n v", .width = values},
-                {.name = "chunk_inverse", .shape = "b s n C", .width = heads * kDeltaChunk},
-                {.name = "beta", .shape = "b s n", .width = heads},
-                // Decays before and after their softplus and summed up, norms of queries and keys.
-                {.name = "decays_norms", .shape = "b s 5n", .width = 5 * heads, .fp32 = true}};
+  const BlockValueId convolved = Convolved(mixer, projected, out);
+  const BlockValueId heads_out = out.Make("heads", "heads_gradient", "b s n v", values);
+  const BlockCore core = Saving(
+      mixer, {{.name = "chunk_inverse", .shape = "b s n C", .width = heads * kDeltaChunk},
+              {.name = "beta", .shape = "b s n", .width = heads},
+              // Decays before and after their softplus and summed up, norms of queries and keys.
+              {.name = "decays_norms", .shape = "b s 5n", .width = 5 * heads, .fp32 = true}});
   out.Core(core, {.name = "delta_rule",
                   .reads = {convolved, decay},
                   .writes = {heads_out},
                   .weights = {{.name = "decay", .kind = BlockWeightKind::kVector, .rows = heads},
                               {.name = "step", .kind = BlockWeightKind::kVector, .rows = heads}}});
-  const BlockValueId normed = out.Make({.name = "output_input",
-                                        .gradient = "output_input_gradient",
-                                        .shape = "b s n v",
-                                        .width = values});
-  out.Norm(BlockStage::kAfterCore, {heads_out, gate}, normed,
-           {.name = "gated_norm",
-            .kind = BlockWeightKind::kNorm,
-            .rows = mixer.head_size,
-            .divided = false});
-  out.ProjectOutput(normed, mixer.projection_bias);
+  AddEnd(mixer, heads_out, gate, out);
   return out.Take();
 }
-
-namespace {
-
-// A number a channel: of a matrix, or of two with `rank` numbers between them.
-class ChannelMap {
- public:
-  ChannelMap(BlockBuilder& out, int64_t rank, const BlockValue& latent, const BlockValue& value)
-      : out_(out),
-        rank_(rank),
-        latent_(rank > 0 ? out.Make(latent) : out.input()),
-        value_(out.Make(value)) {}
-
-  BlockValueId value() const { return value_; }
-
-  // The matrices at the block's input come first.
-  void ProjectInput(absl::string_view down, absl::string_view up, int64_t channels) {
-    if (rank_ == 0) return Project(BlockStage::kInput, up, channels);
-    out_.Project(BlockStage::kInput, down, out_.input(), {latent_},
-                 {{.name = down, .rows = rank_}});
-  }
-  void ProjectUp(absl::string_view up, int64_t channels) {
-    if (rank_ > 0) Project(BlockStage::kUp, up, channels);
-  }
-
- private:
-  void Project(BlockStage stage, absl::string_view name, int64_t channels) {
-    out_.Project(stage, name, latent_, {value_}, {{.name = name, .rows = channels}});
-  }
-
-  BlockBuilder& out_;
-  const int64_t rank_;
-  const BlockValueId latent_;
-  const BlockValueId value_;
-};
-
-}  // namespace
 
 Block KimiDeltaBlock(const MixerSpec& mixer, int64_t hidden_size) {
   const int64_t heads = mixer.head_count;
   const int64_t channels = MixerChannels(mixer);
   const int64_t keys = MixerKeyChannels(mixer);
-  const int64_t mixed = 2 * keys + channels;
   BlockBuilder out(MixerName(mixer.kind), hidden_size);
-  const BlockValueId projected = out.Make({.name = "convolution_input",
-                                           .gradient = "convolution_input_gradient",
-                                           .shape = "b s 3nd",
-                                           .width = mixed});
-  const BlockValueId beta =
-      out.Make({.name = "beta", .gradient = "beta_gradient", .shape = "b s n", .width = heads});
+  const BlockValueId projected = out.Make("convolution_input", "convolution_input_gradient",
+                                          "b s 2gd+nv", 2 * keys + channels);
+  const BlockValueId beta = out.Make("beta", "beta_gradient", "b s n", heads);
   out.Project(BlockStage::kInput, "input", out.input(), {projected, beta},
               {{.name = "query", .rows = keys},
                {.name = "key", .rows = keys},
                {.name = "value", .rows = channels},
                {.name = "beta", .rows = heads}});
-  ChannelMap decay(out, mixer.decay_rank,
-                   {.name = "decay_latent",
-                    .gradient = "decay_latent_gradient",
-                    .shape = "b s r",
-                    .width = mixer.decay_rank,
-                    .divided = false},
-                   {.name = "decay",
-                    .gradient = "decay_gradient",
-                    .shape = "b s n d",
-                    .width = heads * mixer.state_size});
-  ChannelMap gate(
-      out, mixer.gate_rank,
-      {.name = "gate_latent",
-       .gradient = "gate_latent_gradient",
-       .shape = "b s r",
-       .width = mixer.gate_rank,
-       .divided = false},
-      {.name = "gate", .gradient = "gate_gradient", .shape = "b s n v", .width = channels});
-  decay.ProjectInput("decay_down", "decay_up", heads * mixer.state_size);
-  gate.ProjectInput("gate_down", "gate_up", channels);
-  decay.ProjectUp("decay_up", heads * mixer.state_size);
-  gate.ProjectUp("gate_up", channels);
-  const BlockValueId convolved = out.Make(
-      {.name = "convolved", .gradient = "convolved_gradient", .shape = "b s 3nd", .width = mixed});
-  out.Convolve(BlockStage::kBeforeCore, projected, convolved, mixer.convolution_size,
-               mixer.convolution_bias);
-  const BlockValueId heads_out = out.Make(
-      {.name = "heads", .gradient = "heads_gradient", .shape = "b s n v", .width = channels});
-  BlockCore core = DeltaRule(mixer);
-  core.remade_width += heads * mixer.state_size * 2;  // queries and keys times their decays
-  core.saved = {{.name = "query", .shape = "b s n d", .width = keys},
-                {.name = "key", .shape = "b s n d", .width = keys},
-                {.name = "value", .shape = "b s n v", .width = channels},
-                {.name = "chunk_products", .shape = "b s n 2C", .width = 2 * heads * kDeltaChunk},
-                {.name = "beta_sigmoid", .shape = "b s n", .width = heads},
-                {.name = "norms", .shape = "b s 2n", .width = 2 * heads, .fp32 = true}};
-  out.Core(
-      core,
-      {.name = "delta_rule",
-       .reads = {convolved, decay.value(), beta},
-       .writes = {heads_out},
-       .keeps = {decay.value(), beta},
-       .weights = {
-           {.name = "decay", .kind = BlockWeightKind::kVector, .rows = heads},
-           {.name = "step", .kind = BlockWeightKind::kVector, .rows = heads * mixer.state_size}}});
-  const BlockValueId normed = out.Make({.name = "output_input",
-                                        .gradient = "output_input_gradient",
-                                        .shape = "b s n v",
-                                        .width = channels});
-  out.Norm(BlockStage::kAfterCore, {heads_out, gate.value()}, normed,
-           {.name = "gated_norm",
-            .kind = BlockWeightKind::kNorm,
-            .rows = mixer.head_size,
-            .divided = false});
-  out.ProjectOutput(normed, mixer.projection_bias);
+  const auto latent = [&out](absl::string_view name, absl::string_view gradient, int64_t rank) {
+    return rank > 0 ? out.MakeWhole(name, gradient, "b s r", rank) : out.input();
+  };
+  const ChannelMap decay = {mixer.decay_rank,
+                            keys,
+                            "decay_down",
+                            "decay_up",
+                            latent("decay_latent", "decay_latent_gradient", mixer.decay_rank),
+                            out.Make("decay", "decay_gradient", "b s n d", keys)};
+  const ChannelMap gate = {mixer.gate_rank,
+                           channels,
+                           "gate_down",
+                           "gate_up",
+                           latent("gate_latent", "gate_latent_gradient", mixer.gate_rank),
+                           out.Make("gate", "gate_gradient", "b s n v", channels)};
+  AddChannelMaps({decay, gate}, out);
+  const BlockValueId convolved = Convolved(mixer, projected, out);
+  const BlockValueId heads_out = out.Make("heads", "heads_gradient", "b s n v", channels);
+  AddKimiCore(mixer, {convolved, decay.value, beta}, heads_out, out);
+  AddEnd(mixer, heads_out, gate.value, out);
   return out.Take();
 }
 

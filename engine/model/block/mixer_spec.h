@@ -1,5 +1,5 @@
 // A mixer: a branch of a layer that carries information from token to token through a state of
-// fixed size, or a short convolution, in place of attention or beside it.
+// fixed size, or by a short convolution, in place of attention or in parallel with it.
 #ifndef SEXTANT_ENGINE_MODEL_BLOCK_MIXER_SPEC_H_
 #define SEXTANT_ENGINE_MODEL_BLOCK_MIXER_SPEC_H_
 

@@ -8,7 +8,7 @@ namespace sextant {
 Block ShortConvolutionBlock(const MixerSpec& mixer, int64_t hidden_size) {
   BlockBuilder out(MixerName(MixerKind::kShortConvolution), hidden_size);
   const auto make = [&](absl::string_view name, absl::string_view gradient) {
-    return out.Make({.name = name, .gradient = gradient, .shape = "b s h", .width = hidden_size});
+    return out.Make(name, gradient, "b s h", hidden_size);
   };
   const BlockValueId before = make("before_gate", "before_gate_gradient");
   const BlockValueId after = make("after_gate", "after_gate_gradient");

@@ -84,7 +84,7 @@ struct Family {
   bool head_size_required = false;
   // True: if absent, feed_forward_size is 4 * hidden_size. False: it is required.
   bool feed_forward_is_four_hidden = false;
-  // True: feed_forward_size is required where a layer has a feed-forward that is no expert.
+  // True: feed_forward_size is required only where a layer has a dense feed-forward.
   bool feed_forward_of_dense_layers = false;
   FlagName query_key_value_bias = {};
   FlagName attention_output_bias = {};

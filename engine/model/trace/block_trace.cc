@@ -136,19 +136,10 @@ class BlockTrace {
         writes.Add({saved});
         reads.Add({saved});
       }
-      out_.AddInOrder([&] {
-        SetCoreFlops(out_.Pass(TracePass::kInputGradient, op.name, reads, Operands(op.reads, true)),
-                     2 * core_flops());
-        AddProducts(TracePass::kInputGradient, op);
-      });
+      out_.AddInOrder(
+          [&] { AddKernels(TracePass::kInputGradient, op, reads, Operands(op.reads, true)); });
     }
-    SetCoreFlops(out_.Pass(TracePass::kForward, op.name, Operands(op.reads), writes), core_flops());
-    AddProducts(TracePass::kForward, op);
-  }
-
-  void SetCoreFlops(TraceOp& pass, double flops) const {
-    SetFlops(pass, FlopsComponent::kMixerCore, flops);
-    if (!block_.core.products.empty()) pass.flops = 0;  // the products have theirs
+    AddKernels(TracePass::kForward, op, Operands(op.reads), writes);
   }
 
   // On this GPU, of the tensors in fp32 or of the others.
@@ -160,13 +151,17 @@ class BlockTrace {
     return width;
   }
 
-  void AddProducts(TracePass pass, const BlockOp& op) {
+  void AddKernels(TracePass pass, const BlockOp& op, const TraceOperands& reads,
+                  const TraceOperands& writes) {
     const BlockCore& core = block_.core;
+    const bool forward = pass == TracePass::kForward;
+    double model_flops = core_flops() * (forward ? 1 : 2);
+    TraceOp& moved = out_.Pass(pass, op.name, reads, writes);
+    SetFlops(moved, FlopsComponent::kMixerCore, core.products.empty() ? model_flops : 0);
     const int64_t ranks = out_.tensor_ranks() * out_.batch().context_parallel_size;
     const int64_t chunks = out_.batch().sequence_count * CeilDivide(out_.length(), core.chunk);
     for (const ChunkProduct& product : core.products) {
-      const int times = pass == TracePass::kForward ? product.forward : product.backward;
-      if (times == 0) continue;
+      const int times = forward ? product.forward : product.backward;
       const int64_t heads = product.by_group ? core.groups : core.heads;
       TraceOp& out = out_.Add(pass, op.name);
       const MatmulWork work = {.batch = chunks * std::max<int64_t>(heads / ranks, 1),
@@ -175,9 +170,11 @@ class BlockTrace {
                                .k = product.k};
       out.work = work;
       out.launches = times;
-      out.component = FlopsComponent::kMixerCore;
-      out.flops = 2.0 * times * static_cast<double>(work.batch) * static_cast<double>(work.m) *
-                  static_cast<double>(work.n) * static_cast<double>(work.k);
+      SetFlops(out, FlopsComponent::kMixerCore,
+               2.0 * times * static_cast<double>(work.batch) * static_cast<double>(work.m) *
+                   static_cast<double>(work.n) * static_cast<double>(work.k));
+      out.model_flops = model_flops;
+      model_flops = 0;
     }
   }
 

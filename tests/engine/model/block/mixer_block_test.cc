@@ -73,7 +73,7 @@ ArchitectureSpec ModelOf(const MixerSpec& mixer, int64_t hidden_size = kHidden) 
   ArchitectureSpec spec;
   spec.hidden_size = hidden_size;
   spec.norm = NormVariant::kRmsNorm;
-  spec.embedding = {.vocabulary_size = 100};
+  spec.embedding = {.vocabulary_size = 128};
   spec.layer_kinds = {layer};
   spec.decoder.layers = {{0, 1}};
   spec.output.head = OutputHeadKind::kTied;

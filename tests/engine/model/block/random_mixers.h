@@ -51,16 +51,17 @@ class MixerDraw {
     return out;
   }
 
-  // Gives layers of `spec` a mixer: in place of attention, or beside it. False where the hidden
-  // size can't be divided as channels of a short convolution are.
+  // Gives layers of `spec` a mixer: in place of attention, or in parallel with it. False where none has
+  // attention.
   bool AddTo(ArchitectureSpec& spec, const ParallelLayout& layout) {
-    bool divides = spec.hidden_size % (2 * layout.tensor_parallel_size) == 0;
+    const bool divides = spec.hidden_size % (2 * layout.tensor_parallel_size) == 0;
     bool added = false;
     for (LayerSpec& layer : spec.layer_kinds) {
       if (!layer.attention.has_value() || layer.cross_attention.has_value()) continue;
-      layer.mixer = Mixer(layout.tensor_parallel_size == 1);
+      do {
+        layer.mixer = Mixer(layout.tensor_parallel_size == 1);
+      } while (layer.mixer->kind == MixerKind::kShortConvolution && !divides);
       added = true;
-      if (layer.mixer->kind == MixerKind::kShortConvolution && !divides) return false;
       if (spec.encoder.relative_position_bucket_count == 0 &&
           spec.decoder.relative_position_bucket_count == 0 && Chance()) {
         layer.attention.reset();
