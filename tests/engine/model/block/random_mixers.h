@@ -2,6 +2,7 @@
 #ifndef SEXTANT_TESTS_ENGINE_MODEL_BLOCK_RANDOM_MIXERS_H_
 #define SEXTANT_TESTS_ENGINE_MODEL_BLOCK_RANDOM_MIXERS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 
@@ -51,8 +52,8 @@ class MixerDraw {
     return out;
   }
 
-  // Gives layers of `spec` a mixer: in place of attention, or in parallel with it. False where none has
-  // attention.
+  // Gives layers of `spec` a mixer: in place of attention, or in parallel with it. False where none
+  // has attention, or an adapter's matrix is lost with it.
   bool AddTo(ArchitectureSpec& spec, const ParallelLayout& layout) {
     const bool divides = spec.hidden_size % (2 * layout.tensor_parallel_size) == 0;
     bool added = false;
@@ -67,7 +68,10 @@ class MixerDraw {
         layer.attention.reset();
       }
     }
-    return added;
+    const bool attends =
+        std::any_of(spec.layer_kinds.begin(), spec.layer_kinds.end(),
+                    [](const LayerSpec& layer) { return layer.attention.has_value(); });
+    return added && (attends || !spec.adapters.has_value());
   }
 
  private:

@@ -42,6 +42,7 @@ class LayerGraph {
     const std::string z = parallel                    ? shared
                           : norms.before_feed_forward ? Norm(x, "before_feed_forward")
                                                       : x;
+    if (layer_.output_scale) graph_.Parameter(input_.place + ".output_scale", {1}, true);
     std::string made = FeedForwards(x, z);
     if (made.empty()) return x;
     if (norms.after_feed_forward) made = Norm(made, "after_feed_forward");

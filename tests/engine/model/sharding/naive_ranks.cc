@@ -76,6 +76,7 @@ class Needs {
     if (t_.module == "token_embedding" || t_.module == "output_head" || t_.module == "projection") {
       return IsDealt(row, t_.rows, ranks_, gpu_.tensor_rank);
     }
+    if (t_.module == "expert_latent") return true;
     if (attention_ != nullptr) return HeadRow(row);
     if (t_.name == "gate" || t_.name == "up") return MyNeuron(copy, row);
     return true;
@@ -98,6 +99,10 @@ class Needs {
       return MyHead(row / (plain + attention_->value_head_size));
     }
     if (t_.name == "sinks") return MyHead(row);
+    if (t_.name == "output_gate") {
+      const bool by_head = attention_->output_gate == OutputGate::kPerHead;
+      return MyHead(by_head ? row : row / attention_->value_head_size);
+    }
     if (t_.name == "query_norm" && all_heads) return MyHead(row / key);
     if (t_.name == "key_norm" && all_heads) return MyKeyHead(row / key);
     return true;
@@ -106,7 +111,7 @@ class Needs {
     if (attention_ != nullptr && t_.name == "output") {
       return MyHead(column / attention_->value_head_size);
     }
-    if (t_.name == "down") return MyNeuron(copy, column);
+    if (t_.name == "down" && t_.module != "expert_latent") return MyNeuron(copy, column);
     return true;
   }
 

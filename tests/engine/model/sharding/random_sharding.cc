@@ -66,7 +66,10 @@ class ShardingDraw {
         out.value_head_size = out.query_key_head_size;
       }
     }
-    if (Between(0, 2) == 0) out.output_gate = static_cast<OutputGate>(Between(1, 2));
+    // Queries without a latent and the gate's matrix each gather their input in a trace.
+    const bool gathers_twice = out.latent.has_value() && out.latent->query_rank == 0;
+    if (Between(0, 2) == 0 && !gathers_twice)
+      out.output_gate = static_cast<OutputGate>(Between(1, 2));
     return out;
   }
 
@@ -83,7 +86,7 @@ class ShardingDraw {
                        .shared_expert_count = Between(0, 2),
                        .router_bias = Chance(),
                        .router_correction_bias = Chance(),
-                       .latent_size = Between(0, 2) == 0 ? tensor_ * Between(1, 2) : 0,
+                       .latent_size = Between(0, 2) == 0 ? 2 * tensor_ * Between(1, 2) : 0,
                        .zero_expert_count = Between(0, 3) == 0 ? Between(1, 2) : 0};
     if (out.shared_expert_count > 0) {
       // Two shared experts of which none divides by itself, at times.
