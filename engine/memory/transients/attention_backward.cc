@@ -36,9 +36,13 @@ LayerBackward::Operands LayerBackward::OperandsOf(const AttentionSpec& attention
           .output_weights = hidden * v * heads};
 }
 
-void LayerBackward::MakeGateGradient(const AttentionSpec& attention, const Operands& core) {
-  if (attention.output_gate == OutputGate::kNone) return;
-  Make("output_gate_gradient", "b s g", core.gate, "read by the gate's matrix");
+// The product of heads and gate has gradients for both. The gate's waits for its matrix.
+void LayerBackward::WalkGate(const Operands& core, LayerBranch branch) {
+  Start(branch, Step::kOutput);
+  Make("gated_heads_gradient", "b s a v", core.output, "made by output");
+  Make("heads_gradient", "b s a v", core.output, "made by the gate");
+  Make("output_gate_gradient", "b s g", core.gate, "made by it, too");
+  waiting_gate_ = core.gate;
 }
 
 void LayerBackward::WalkAttention(const AttentionSpec& attention, LayerBranch branch) {
@@ -51,14 +55,13 @@ void LayerBackward::WalkAttention(const AttentionSpec& attention, LayerBranch br
   MakeWeightGradient({.shape = "h a v",
                       .elements = core.output_weights,
                       .reads = core.cross ? ActivationSite::kCrossHeads : ActivationSite::kHeads});
-  MakeGateGradient(attention, core);
+  if (attention.output_gate != OutputGate::kNone) WalkGate(core, branch);
   WalkExchangeBefore(core);
   if (context_.activations.batch.attention == AttentionKernel::kFlash) {
     WalkFusedCore(core);
   } else {
     WalkUnfusedCore(core);
   }
-  MakeGateGradient(attention, core);
   WalkExchangeAfter(core);
   if (attention.query_key_norm != QueryKeyNorm::kNone) {
     WalkHeadNorms(attention, core);
@@ -71,7 +74,6 @@ void LayerBackward::WalkAttention(const AttentionSpec& attention, LayerBranch br
   } else {
     Make("key_value_gradients", "b s g d+v", core.key + core.value, "read by theirs");
   }
-  MakeGateGradient(attention, core);
   MakeBranchInput();
   MakeWeightGradient(
       {.shape = "(a+g) d+g v h",
@@ -95,7 +97,6 @@ void LayerBackward::WalkHeadNorms(const AttentionSpec& attention, const Operands
     Make("key_value_gradients", "b s g 2d+v", core.key * 2 + core.value,
          "of the norms' outputs and input");
   }
-  MakeGateGradient(attention, core);
 }
 
 // dQ is accumulated in fp32 by all blocks of keys; gradients of shared keys and values are
@@ -197,7 +198,6 @@ void LayerBackward::WalkLatents(const AttentionSpec& attention, const Operands& 
   Make("query_gradient", "b s a d", core.query, "read by query_up");
   Make("key_value_gradients", "b s a d+v", core.key + core.value, "read by key_value_up");
   Make("latent_gradients", "b s q+r+r'", latents, "made by them");
-  MakeGateGradient(attention, core);
   if (sizes_.gathers) {
     Make("gathered_latents", "b s q+r", CheckedInt(normed) * sizes_.tokens,
          "a rank's weight gradient reads all tokens");
@@ -211,10 +211,8 @@ void LayerBackward::WalkLatents(const AttentionSpec& attention, const Operands& 
   Start(core.branch, Step::kLatentNorms);
   if (direct) Make("query_gradient", "b s a d", core.query, "not yet read");
   Make("latent_gradients", "b s q+r+r'", latents * 2, "of the norms' outputs and inputs");
-  MakeGateGradient(attention, core);
   Start(core.branch, Step::kInput);
   Make("latent_gradients", "b s q+r+r'", latents, "read by the matrices");
-  MakeGateGradient(attention, core);
   if (direct) Make("query_gradient", "b s a d", core.query, "read by query's matrix");
   if (direct || attention.output_gate != OutputGate::kNone) {
     MakeBranchInput();

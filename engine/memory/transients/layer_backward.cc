@@ -152,6 +152,7 @@ LayerBackward::LayerBackward(const TransientContext& context, const ActivationPl
 void LayerBackward::Walk(BackwardPeak& out) {
   out_ = &out;
   waiting_gradients_ = 0;
+  waiting_gate_ = 0;
   const int64_t ranks = context_.activations.tensor_ranks();
   const LayerNorms& norms = layer_.norms;
   if (layer_.feed_forward.has_value() || layer_.experts.has_value()) {
@@ -183,6 +184,7 @@ void LayerBackward::Walk(BackwardPeak& out) {
     if (mixes && layer_.attention.has_value()) ++waiting_gradients_;
     if (layer_.attention.has_value()) WalkAttention(*layer_.attention, Branch::kAttention);
     waiting_gradients_ = 0;
+    waiting_gate_ = 0;
     WalkBeforeNorm(Branch::kAttention, norms.before_attention);
   }
   out.End();
@@ -197,6 +199,9 @@ void LayerBackward::Start(LayerBranch branch, BackwardStep step) {
   if (waiting_gradients_ > 0) {
     Make("waiting_input_gradient", "b s h", Cut() * waiting_gradients_,
          "added to that of the branch in work, which read the same");
+  }
+  if (!waiting_gate_.ok() || waiting_gate_.value() > 0) {
+    Make("output_gate_gradient", "b s g", waiting_gate_, "not yet read by the gate's matrix");
   }
   if (!layer_.cross_attention.has_value()) return;
   const int64_t ranks = sizes_.gathers ? sizes_.tokens / sizes_.sequence_tokens : 1;

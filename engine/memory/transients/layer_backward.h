@@ -130,7 +130,7 @@ class LayerBackward {
   void WalkFeedForward(const Inner& inner, LayerBranch branch);
   void WalkAttention(const AttentionSpec& attention, LayerBranch branch);
   void WalkHeadNorms(const AttentionSpec& attention, const Operands& core);
-  void MakeGateGradient(const AttentionSpec& attention, const Operands& core);
+  void WalkGate(const Operands& core, LayerBranch branch);
   void WalkFusedCore(const Operands& core);
   void WalkUnfusedCore(const Operands& core);
   // Where context parallel ranks exchange heads: the output's gradient to the core, what stays
@@ -164,6 +164,7 @@ class LayerBackward {
   BackwardSizes sizes_;
   int64_t waiting_gradients_ =
       0;  // input gradients of finished branches that wait for the current one
+  CheckedInt waiting_gate_ = 0;  // elements of the gradient of attention's gate
   BackwardPeak* out_ = nullptr;
 };
 

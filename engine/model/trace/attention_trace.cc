@@ -10,7 +10,9 @@ namespace {
 using Site = ActivationSite;
 using Element = TraceElement;
 
-constexpr absl::string_view kQueryKeyValue[] = {"query", "key", "value"};
+constexpr absl::string_view kQueryKeyValue[] = {"query", "key", "value", "output_gate"};
+constexpr absl::string_view kQueryKey[] = {"query", "key", "output_gate"};
+constexpr absl::string_view kGate[] = {"output_gate"};
 
 class AttentionTrace {
  public:
@@ -32,6 +34,8 @@ class AttentionTrace {
         value_(MakeKeys(attention.value_head_size)),
         heads_out_(out_.Make(TokenRows::kAll, heads_ * attention.value_head_size)) {
     out_.Enter(module_);
+    if (!gated()) return;
+    gate_ = out_.Make(TokenRows::kAll, OutputGateSize(attention) / out_.tensor_ranks());
   }
 
   uint8_t Add(uint8_t input) {
@@ -54,11 +58,12 @@ class AttentionTrace {
                       .value = value_,
                       .output = heads_out_});
     AddOperandsAgain();
-    return AddOutput(AddOutputGate(input));
+    return AddOutput(AddOutputGate());
   }
 
  private:
   bool Needs(Site site) const { return parts_.Needs(SiteIn(cross_, site)); }
+  bool gated() const { return attention_.output_gate != OutputGate::kNone; }
   bool has_head_norms() const { return attention_.query_key_norm != QueryKeyNorm::kNone; }
 
   int64_t key_tokens() const {
@@ -82,8 +87,10 @@ class AttentionTrace {
     if (cross_) {
       projection.names = projection.names.first(1);
     } else {
+      if (attention_.values_are_keys) projection.names = kQueryKey;
       projection.outputs = {{projected_query_}, {projected_key_}};
       if (!attention_.values_are_keys) projection.outputs.Add({value_});
+      if (gated()) projection.outputs.Add({gate_});
     }
     out_.AddProjection(projection);
     if (cross_) AddKeysOfEncoder(projection);
@@ -93,7 +100,7 @@ class AttentionTrace {
   // layers.
   void AddKeysOfEncoder(Projection projection) {
     projection.op = "key_value";
-    projection.names = absl::MakeConstSpan(kQueryKeyValue).subspan(1);
+    projection.names = absl::MakeConstSpan(kQueryKeyValue).subspan(1, 2);
     projection.input_needs_gradient = parts_.Needs(Site::kEncoderOutput);
     projection.keeps_computed = parts_.KeepsComputed(Site::kEncoderOutput);
     const ModelPart part = out_.part();
@@ -107,6 +114,7 @@ class AttentionTrace {
 
   // Latents are whole on every tensor parallel rank; only their tokens are divided.
   void AddLatents(const LatentSpec& latent, uint8_t input) {
+    if (gated()) AddGateOfLatent(input);
     uint8_t query_input = input;
     if (latent.query_rank > 0) {
       const uint8_t down = out_.Make(TokenRows::kSequence, latent.query_rank);
@@ -138,6 +146,18 @@ class AttentionTrace {
     if (!Needs(Site::kKey) && !Needs(Site::kValue)) return;
     const TraceOperands gradients = {{projected_key_, true}, {value_, true}};
     out_.Pass(TracePass::kInputGradient, "assemble_key", gradients, gradients);
+  }
+
+  void AddGateOfLatent(uint8_t input) {
+    out_.AddProjection({.module = module_,
+                        .op = "output_gate",
+                        .names = kGate,
+                        .split = MatrixSplit::kRows,
+                        .component = FlopsComponent::kAttentionQueryKeyValue,
+                        .input = input,
+                        .input_needs_gradient = Needs(Site::kAttentionInput),
+                        .keeps_computed = parts_.KeepsComputed(Site::kAttentionInput),
+                        .outputs = {{gate_}}});
   }
 
   void AddDown(const absl::string_view& name, uint8_t input, uint8_t output) {
@@ -212,27 +232,15 @@ class AttentionTrace {
   }
 
   // Multiplies the heads by the sigmoid of a projection of attention's input. Returns the product.
-  uint8_t AddOutputGate(uint8_t input) {
-    if (attention_.output_gate == OutputGate::kNone) return heads_out_;
-    const uint8_t gate =
-        out_.Make(TokenRows::kAll, OutputGateSize(attention_) / out_.tensor_ranks());
-    const uint8_t gated = out_.Make(TokenRows::kAll, heads_ * attention_.value_head_size);
-    static constexpr absl::string_view kGate[] = {"output_gate"};
-    out_.AddProjection({.module = module_,
-                        .op = "output_gate",
-                        .names = kGate,
-                        .split = MatrixSplit::kRows,
-                        .component = FlopsComponent::kAttentionQueryKeyValue,
-                        .input = input,
-                        .input_needs_gradient = Needs(Site::kAttentionInput),
-                        .keeps_computed = parts_.KeepsComputed(Site::kAttentionInput),
-                        .outputs = {{gate}}});
-    out_.Pass(TracePass::kForward, "gate_heads", {{heads_out_}, {gate}}, {{gated}});
+  uint8_t AddOutputGate() {
+    if (!gated()) return heads_out_;
+    const uint8_t product = out_.Make(TokenRows::kAll, heads_ * attention_.value_head_size);
+    out_.Pass(TracePass::kForward, "gate_heads", {{heads_out_}, {gate_}}, {{product}});
     if (Needs(Site::kHeads)) {
-      out_.Pass(TracePass::kInputGradient, "gate_heads", {{heads_out_}, {gate}, {gated, true}},
-                {{heads_out_, true}, {gate, true}});
+      out_.Pass(TracePass::kInputGradient, "gate_heads", {{heads_out_}, {gate_}, {product, true}},
+                {{heads_out_, true}, {gate_, true}});
     }
-    return gated;
+    return product;
   }
 
   uint8_t AddOutput(uint8_t input) {
@@ -271,6 +279,7 @@ class AttentionTrace {
   const uint8_t projected_key_;
   const uint8_t value_;
   const uint8_t heads_out_;
+  uint8_t gate_ = 0;
   Projection query_up_ = {};  // of latents
   Projection key_value_up_ = {};
 };

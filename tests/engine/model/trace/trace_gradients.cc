@@ -23,6 +23,7 @@ struct NamedStep {
 constexpr NamedStep kSteps[] = {
     {"dropout", Step::kDropout},
     {"latent_up", Step::kOutput, -1},
+    {"gate_heads", Step::kOutput, 1},
     {"output", Step::kOutput},
     {"combine", Step::kOutput},
     {"sort_by_rank", Step::kOutput},
@@ -45,6 +46,7 @@ constexpr NamedStep kSteps[] = {
     {"query_key_value", Step::kInput},
     {"query", Step::kInput},
     {"key_value", Step::kInput},
+    {"output_gate", Step::kInput},
     {"query_down", Step::kInput},
     {"key_value_down", Step::kInput},
     {"gate_up", Step::kInput},
