@@ -237,8 +237,6 @@ constexpr Family QwenFamily(absl::string_view model_type, absl::string_view arch
           .read_options = read_options};
 }
 
-constexpr absl::string_view kQwen35Also[] = {"Qwen3_5ForConditionalGeneration"};
-
 constexpr Family kDeltaFamilies[] = {
     QwenFamily("qwen3_next", "Qwen3NextForCausalLM", ReadQwen3NextOptions),
     QwenFamily("qwen3_5_text", "Qwen3_5ForCausalLM", ReadQwen35Options),

@@ -110,6 +110,7 @@ TEST(RandomTraceTest, FlopsAreTheCountsExactly) {
 // Gives the job's model mixers. False where none of its layers can have one under its layout.
 bool AddMixers(uint32_t seed, RandomJob& drawn) {
   if (!MixerDraw(seed).AddTo(drawn.spec, drawn.job.layout)) return false;
+  drawn.job.layout.split_key_value_heads = false;
   FieldViolations violations;
   CheckArchitecture(drawn.spec, "model", violations);
   CheckLayout(drawn.spec, drawn.job.layout, "layout", violations);
