@@ -7,7 +7,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/run/job.h"
 #include "engine/run/memory_estimate.h"
-#include "engine/run/plan_notes.h"
 #include "engine/run/resolve.h"
 #include "engine/run/run_steps.h"
 
