@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Several planners as one, by deploy/grpc_service_config.json and by deploy/haproxy.cfg: they answer
-with the same bytes, and no call is lost with a planner that dies, or ends, under load."""
+"""Several planners as one, by deploy/grpc_service_config.json and by deploy/haproxy.cfg: they
+answer with the same bytes, and no call is lost with a planner that dies, or ends, under load."""
 
 import contextlib
 import os
