@@ -224,6 +224,10 @@ class ApiServer:
                     "groups": [{"name": name, "versions": versions,
                                 "preferredVersion": versions[-1]}
                                for name, versions in groups.items()]}
+        for name, versions in groups.items():
+            if path == f"/apis/{name}":
+                return {"kind": "APIGroup", "apiVersion": "v1", "name": name, "versions": versions,
+                        "preferredVersion": versions[-1]}
         group = path[len("/apis/"):] if path.startswith("/apis/") else path[len("/api/"):]
         if group in self.kinds:
             verbs = ["create", "delete", "get", "list", "patch", "update", "watch"]

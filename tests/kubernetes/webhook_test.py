@@ -50,6 +50,9 @@ def configuration(url, authority, policy="Ignore", timeout=2):
         "admissionReviewVersions": ["v1"]}]}
 
 
+LATE = re.compile("no answer within|deadline")
+
+
 class Users:
     """What users of an API server do by kubectl."""
 
@@ -61,7 +64,14 @@ class Users:
 
     def create(self, item, *flags):
         """Creates it, and returns the exit code, what was said, and whether it is there; removes
-        it."""
+        it. Again where the planner had too little of a busy host to answer within its second."""
+        for _ in range(20):
+            out = self._create(item, *flags)
+            if not LATE.search(out[1]):
+                break
+        return out
+
+    def _create(self, item, *flags):
         done = subprocess.run([KUBECTL, "create", "--validate=false", "-f", "-", *self.flags,
                                *flags], input=json.dumps(item), env=self.environment,
                               capture_output=True, text=True, timeout=60, check=False)
@@ -193,8 +203,9 @@ def check_overload(users, planner, folder):
     try:
         for item in (job("Job", FITS), job("Job", "deepseek-v3 --gbs=15360 --sequence-length=4096",
                                            pods=256)):
-            check(users, "overload", item, True,
-                  warned("(FITS|UNKNOWN|not planned|TIGHT)[:]? .*"))
+            code, words, there = users._create(item)
+            assert code == 0 and there, words
+            assert re.fullmatch(warned("(FITS|UNKNOWN|not planned|TIGHT): .*"), words), words
     finally:
         ended.set()
         for thread in threads:
