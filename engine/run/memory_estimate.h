@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/variant.h"
 #include "engine/base/call_work.h"
 #include "engine/base/interval.h"
 #include "engine/base/units.h"
@@ -17,7 +19,6 @@
 #include "engine/memory/ledger/stage_memory.h"
 #include "engine/memory/ledger_row.h"
 #include "engine/run/job.h"
-#include "engine/run/run_change.h"
 
 namespace sextant {
 
@@ -35,6 +36,62 @@ struct StageEstimate {
   int64_t parameter_count = 0;  // before sharding over data parallel ranks
   LedgerRows ledger;            // empty unless asked for
 };
+
+// From the cheapest to the most expensive; docs/memory.md, "Fit", explains the order.
+enum class RunSetting {
+  kSequenceParallel,
+  kAttention,
+  kLoss,
+  kZeroStage,
+  kRecomputedParts,
+  kMicroBatchSize,
+  kSelectiveRecompute,
+  kExpertParallelSize,
+  kFullRecompute,
+  kTensorParallelSize,
+  kContextParallelSize,
+  kPipelineParallelSize,
+  kOffloadOptimizer,
+  kDeviceCount,
+  kOffloadParameters,
+  kSequenceLength,
+};
+inline constexpr int kRunSettingCount = 16;
+
+// One changed setting.
+struct RunChange {
+  RunSetting setting;
+  int64_t value;  // the new value: a size, or the index of a choice
+
+  friend bool operator==(const RunChange&, const RunChange&) = default;
+};
+
+using SettingValue =
+    absl::variant<int64_t, bool, ZeroStage, RecomputePolicy, AttentionKernel, LossKind>;
+
+// A setting and its new value.
+struct ChangedSetting {
+  std::string field;  // its path in the request: "layout.micro_batch_size"
+  SettingValue from;
+  SettingValue to;
+};
+
+// From the cheapest to the most expensive.
+enum class ChangeCost { kNone, kLittleTime, kTime, kTimeAndHostMemory, kDevices, kOtherRun };
+
+struct SettingCost {
+  ChangeCost kind;
+  absl::string_view text;
+};
+
+SettingCost CostOf(const RunChange& change);
+
+// The possible changes of `choice`, grouped by setting, the smallest change of each first.
+std::vector<RunChange> ChangesOf(const JobContext& context, const JobChoice& choice);
+
+// Applies `change` to `choice`, together with the changes that it requires. Returns all changed
+// settings.
+std::vector<ChangedSetting> Apply(const RunChange& change, JobChoice& choice);
 
 struct FittingChange {
   std::vector<ChangedSetting> settings;  // one with its prerequisites, or two

@@ -7,7 +7,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/run/job.h"
 #include "engine/run/memory_estimate.h"
-#include "engine/run/plan_notes.h"
 #include "engine/run/resolve.h"
 #include "engine/run/run_steps.h"
 
@@ -191,10 +190,10 @@ absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found) {
 }
 
 absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found, CallWork& work,
-                             const ResolvedRun* same_model) {
+                             const KnownParts& known) {
   const CallWork::Allowance allowance(work, kMaxPlanSteps);
   SEXTANT_RETURN_IF_ERROR(work.Spend(1));
-  SEXTANT_ASSIGN_OR_RETURN(ResolvedRun resolved, Resolve(run, std::move(found), work, same_model));
+  SEXTANT_ASSIGN_OR_RETURN(ResolvedRun resolved, Resolve(run, std::move(found), work, known));
   Plan plan;
   plan.model_name = resolved.model_name;
   plan.device = resolved.device_name;

@@ -55,9 +55,9 @@ inline constexpr int64_t kMaxPlanSteps = 10'000'000;
 //   kFailedPrecondition RATES_NOT_MEASURED   a rate that the run needs, or demands, is missing
 // Beyond kMaxPlanSteps, on many devices or in many phases: kInvalidArgument of these.
 absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found = {});
-// The same, counted as `work`. `same_model`: see Resolve(). Errors: also CallWork's.
+// The same, counted as `work`. `known`: see Resolve(). Errors: also CallWork's.
 absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found, CallWork& work,
-                             const ResolvedRun* same_model = nullptr);
+                             const KnownParts& known = {});
 
 }  // namespace sextant
 

@@ -1,11 +1,11 @@
-#include "engine/run/plan_notes.h"
-
+// The notes on what is counted: arithmetic, memory, layouts.
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/near_names.h"
 #include "engine/hardware/catalogue.h"
 #include "engine/memory/ledger/framework_copies.h"
+#include "engine/run/planned_run.h"
 
 namespace sextant {
 namespace {

@@ -1,5 +1,5 @@
-// A planned run: its parameters, FLOPs, model state, fit, time, money and energy,
-// and the derivation of each number.
+// A planned run: its parameters, FLOPs, model state, fit, time, money and energy, the derivation of
+// each number, and the notes on what was assumed.
 #ifndef SEXTANT_ENGINE_RUN_PLANNED_RUN_H_
 #define SEXTANT_ENGINE_RUN_PLANNED_RUN_H_
 
@@ -69,6 +69,20 @@ std::vector<DerivationStep> CountSteps(const RunSpec& run, const Plan& plan);
 // The steps that derive every number of `plan`, in an order in which each step uses only earlier
 // ones. `plan` is complete except for its derivation.
 std::vector<DerivationStep> DerivationOf(const RunSpec& run, const Plan& plan);
+
+// The notes of the plan of `run`, by subject: arithmetic, memory, time, economics. Warnings alone
+// where its options do not ask for all.
+Notes NotesOf(const RunSpec& run, const ResolvedRun& resolved);
+
+// Its part on time.
+void AppendTimeNotes(const RunSpec& run, const ResolvedRun& resolved, Notes& out);
+
+// Appends to `out` the notes on what is assumed of costs: interruptions, money and energy.
+void AppendCostNotes(const RunSpec& run, const ResolvedRun& resolved, Notes& out);
+
+// Appends to `out` the notes on what a plan found of its time: limits that `basis`, the estimate to
+// plan by, misses, and a device for which the others wait.
+void AppendResultNotes(const TimeEstimate& basis, const WholeRun& whole, Notes& out);
 
 }  // namespace sextant
 

@@ -86,18 +86,11 @@ absl::Status CheckConvention(const ConventionFlops& asked) {
   return absl::OkStatus();
 }
 
-// Resolves parts of a run, and what depends on them.
+// Resolves what is not known of a run.
 class Resolver {
  public:
-  Resolver(const RunSpec& run, const RunParts& parts, FieldViolations found, CallWork& work)
-      : run_(run), parts_(parts), work_(work), violations_(std::move(found)) {}
-
-  // Takes the other parts of the run from `known`.
-  void Share(const ResolvedRun& known) {
-    if (!parts_.model) out_.shape.checked = known.shape.checked;
-    if (!parts_.model && !parts_.training) out_.flops = known.flops;
-    if (!parts_.layout && !parts_.device_count) static_cast<RunDevices&>(out_) = known;
-  }
+  Resolver(const RunSpec& run, const KnownParts& known, FieldViolations found, CallWork& work)
+      : run_(run), known_(known), work_(work), violations_(std::move(found)) {}
 
   absl::StatusOr<ResolvedRun> Resolve() {
     CheckRun(run_, violations_);
@@ -111,8 +104,9 @@ class Resolver {
     if ((run_.model.preset.empty() || preset != nullptr) && IsShapeSound(violations_)) {
       ResolveModel(preset);
     }
-    // A layout may offload to the host, whose rates are among the devices'.
-    if (parts_.device_count || parts_.layout) {
+    if (known_.devices != nullptr) {
+      static_cast<RunDevices&>(out_) = *known_.devices;
+    } else {
       FindDevices({run_, accelerator, out_.precision.compute_data_type}, out_, violations_);
     }
     SEXTANT_RETURN_IF_ERROR(StatusOfAll(unknown_, violations_));
@@ -147,9 +141,8 @@ class Resolver {
   // The model's shape. Where it is invalid, the result keeps only its name.
   void ResolveShape(const ModelPreset* preset) {
     const size_t faults = violations_.found_count();
-    auto known = std::move(out_.shape.checked);
     out_.shape = ShapeOf(run_.model, preset, violations_);
-    if (known != nullptr) out_.shape.checked = std::move(known);
+    if (known_.model != nullptr) out_.shape.checked = known_.model;
     const size_t with_shape = violations_.found_count();
     CheckLengths(run_.training, *out_.shape.architecture, violations_);
     const bool lengths_are_sound = violations_.found_count() == with_shape;
@@ -173,7 +166,10 @@ class Resolver {
 
   void ResolveFlops() {
     if (run_.training.token_count < 1) return;  // reported elsewhere
-    if (!parts_.model && !parts_.training) return;
+    if (known_.flops != nullptr) {
+      out_.flops = *known_.flops;
+      return;
+    }
     auto flops =
         RunFlopsOf(run_, {.model = out_.shape.checked.get(), .parameters = out_.parameters});
     violations_.AddAll(flops.status());
@@ -216,7 +212,7 @@ class Resolver {
   }
 
   const RunSpec& run_;
-  const RunParts& parts_;
+  const KnownParts& known_;
   CallWork& work_;
   std::vector<UnknownName> unknown_;
   FieldViolations violations_;
@@ -280,19 +276,22 @@ absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations found) {
 }
 
 absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations found, CallWork& work,
-                                    const ResolvedRun* same_model) {
-  const RunParts parts = {
-      .model = same_model == nullptr, .training = true, .layout = true, .device_count = true};
-  Resolver resolver(run, parts, std::move(found), work);
-  if (same_model != nullptr) resolver.Share(*same_model);
-  return resolver.Resolve();
+                                    const KnownParts& known) {
+  return Resolver(run, known, std::move(found), work).Resolve();
+}
+
+KnownParts ResolvedRun::Known(const RunParts& changed) const {
+  KnownParts out;
+  if (!changed.model) out.model = shape.checked;
+  if (!changed.model && !changed.training) out.flops = &flops;
+  // A layout may offload to the host, whose rates are among the devices'.
+  if (!changed.layout && !changed.device_count) out.devices = this;
+  return out;
 }
 
 absl::StatusOr<ResolvedRun> ResolvedRun::With(const RunSpec& run, const RunParts& changed,
                                               CallWork& work) const {
-  Resolver resolver(run, changed, {}, work);
-  resolver.Share(*this);
-  return resolver.Resolve();
+  return Resolve(run, {}, work, Known(changed));
 }
 
 absl::StatusOr<MemoryModel> ResolvedRun::MemoryWith(const RunSpec& run, const JobChoice& choice,

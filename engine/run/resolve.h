@@ -64,6 +64,13 @@ struct RunParts {
   bool device_count = false;  // of the same devices
 };
 
+// Parts of a run to resolve that are known already, from other runs. They outlive the result.
+struct KnownParts {
+  std::shared_ptr<const CheckedModel> model = {};  // counted; null: to count
+  const RunFlops* flops = nullptr;                 // null: to count
+  const RunDevices* devices = nullptr;             // null: to find
+};
+
 // A run whose fields have all been checked and whose names were all found. Points into the
 // RunSpec.
 struct ResolvedRun : RunDevices {
@@ -86,6 +93,9 @@ struct ResolvedRun : RunDevices {
   JobContext context_of(const RunSpec& run) const {
     return {counted_shape(), precision, run.training.optimizer, generation};
   }
+
+  // The parts of this that hold for a run that differs from its run in `changed` alone.
+  KnownParts Known(const RunParts& changed) const;
 
   // Resolves `run`, which differs from the run of this in `changed` alone, and shares all else: the
   // result points into both.
@@ -123,10 +133,9 @@ absl::StatusOr<MemoryModel> MemoryModelOf(const ShapedModel& shape,
 //
 // Errors: those of PlanRun().
 absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations found);
-// The same, whose models are counted by `work`: not where `same_model`, which may be null and
-// outlives the result, has counted it.
+// The same, whose models are counted by `work`; `known` is not resolved again.
 absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations found, CallWork& work,
-                                    const ResolvedRun* same_model = nullptr);
+                                    const KnownParts& known = {});
 
 }  // namespace sextant
 

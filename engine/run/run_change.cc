@@ -1,9 +1,9 @@
-#include "engine/run/run_change.h"
-
+// The possible changes of a run that make it fit.
 #include <algorithm>
 #include <utility>
 
 #include "engine/run/layout_fields.h"
+#include "engine/run/memory_estimate.h"
 
 namespace sextant {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "engine/run/plan_notes.h"
+#include "engine/run/planned_run.h"
 
 namespace sextant {
 namespace {

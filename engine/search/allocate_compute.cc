@@ -11,7 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "engine/base/reason.h"
 #include "engine/base/status_macros.h"
-#include "engine/run/plan_notes.h"
+#include "engine/run/planned_run.h"
 #include "engine/run/resolve.h"
 
 namespace sextant {

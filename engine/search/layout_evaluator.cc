@@ -20,9 +20,9 @@ LayoutEvaluator::LayoutEvaluator(RunSpec run, CallWork& work)
     : work_(work), base_{.run = std::move(run)} {}
 
 absl::Status LayoutEvaluator::Prepare(FieldViolations found, bool offloads,
-                                      const ResolvedRun* same_model) {
+                                      const KnownParts& known) {
   RunSpec& run = base_.run;
-  SEXTANT_ASSIGN_OR_RETURN(base_.resolved, Resolve(run, std::move(found), work_, same_model));
+  SEXTANT_ASSIGN_OR_RETURN(base_.resolved, Resolve(run, std::move(found), work_, known));
   const ResolvedRun& resolved = base_.resolved;
   const int64_t node = resolved.node != nullptr ? resolved.node->device_count : 1;
   base_.space = SpaceOf(

@@ -41,9 +41,8 @@ class LayoutEvaluator {
   LayoutEvaluator& operator=(const LayoutEvaluator&) = delete;
 
   // `found`: see PlanRun(). `offloads`: the space is that of layouts that keep state in host
-  // memory. `same_model`: see Resolve(). Errors: those of Resolve() and PlanStep().
-  absl::Status Prepare(FieldViolations found, bool offloads = false,
-                       const ResolvedRun* same_model = nullptr);
+  // memory. `known`: see Resolve(). Errors: those of Resolve() and PlanStep().
+  absl::Status Prepare(FieldViolations found, bool offloads = false, const KnownParts& known = {});
 
   const LayoutSpace& space() const { return base_.space; }
   const StateBound& bound() const { return base_.bound; }

@@ -136,9 +136,9 @@ constexpr size_t kSlownessCount = sizeof(kSlownesses) / sizeof(kSlownesses[0]);
 using SlowSteps = std::array<std::array<std::vector<double>, kSlownessCount>, kStepRateCount>;
 
 absl::StatusOr<SlowSteps> SlowStepsOf(const RunSpec& run, const SearchOutcome& outcome,
-                                      CallWork& work, const ResolvedRun* same_model) {
+                                      CallWork& work, const KnownParts& known) {
   LayoutEvaluator evaluator(BaseOf(run), work);
-  SEXTANT_RETURN_IF_ERROR(evaluator.Prepare({}, /*offloads=*/false, same_model));
+  SEXTANT_RETURN_IF_ERROR(evaluator.Prepare({}, /*offloads=*/false, known));
   SlowSteps out;
   for (const LayoutOption& option : outcome.best) {
     SEXTANT_RETURN_IF_ERROR(evaluator.Evaluate(option.choice).status());
@@ -152,10 +152,10 @@ absl::StatusOr<SlowSteps> SlowStepsOf(const RunSpec& run, const SearchOutcome& o
   return out;
 }
 
-absl::Status AddSensitivities(const RunSpec& run, CallWork& work, const ResolvedRun* same_model,
+absl::Status AddSensitivities(const RunSpec& run, CallWork& work, const KnownParts& searched,
                               SearchedPlan& out) {
   if (out.outcome.best.size() < 2) return absl::OkStatus();
-  SEXTANT_ASSIGN_OR_RETURN(const SlowSteps steps, SlowStepsOf(run, out.outcome, work, same_model));
+  SEXTANT_ASSIGN_OR_RETURN(const SlowSteps steps, SlowStepsOf(run, out.outcome, work, searched));
   for (size_t i = 0; i < kSlownessCount; ++i) {
     for (size_t rate = 0; rate < kStepRateCount; ++rate) {
       const std::vector<double>& each = steps[rate][i];
@@ -313,7 +313,7 @@ absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shar
                                             const SearchWatch& watch) {
   CheckSearch(run, found);
   LayoutEvaluator evaluator(BaseOf(run), work);
-  SEXTANT_RETURN_IF_ERROR(evaluator.Prepare(std::move(found), shard.offloads, shard.same_model));
+  SEXTANT_RETURN_IF_ERROR(evaluator.Prepare(std::move(found), shard.offloads, shard.known));
   if (!evaluator.untimed().field.empty()) {
     SearchOutcome out;
     out.untimed = evaluator.untimed();
@@ -333,8 +333,8 @@ absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shar
 }
 
 absl::StatusOr<SearchOutcome> SearchAsPlanned(const RunSpec& run, FieldViolations found,
-                                              CallWork& work, const ResolvedRun* same_model) {
-  SearchShard whole = {.same_model = same_model};
+                                              CallWork& work, const KnownParts& known) {
+  SearchShard whole = {.known = known};
   SEXTANT_ASSIGN_OR_RETURN(SearchOutcome out, SearchLayouts(run, whole, std::move(found), work));
   if (!HasToOffload(run, out)) return out;
   whole.offloads = true;
@@ -344,7 +344,7 @@ absl::StatusOr<SearchOutcome> SearchAsPlanned(const RunSpec& run, FieldViolation
 }
 
 absl::StatusOr<SearchedPlan> PlanBest(const RunSpec& run, SearchOutcome outcome, CallWork& work,
-                                      const ResolvedRun* same_model) {
+                                      const KnownParts& known) {
   if (!outcome.untimed.field.empty()) {
     return InvalidField(outcome.untimed.field,
                         absl::StrCat("is needed to compare layouts: ", outcome.untimed.why,
@@ -356,15 +356,16 @@ absl::StatusOr<SearchedPlan> PlanBest(const RunSpec& run, SearchOutcome outcome,
                                                                     : nullptr;
   if (chosen == nullptr) return NoLayout(run, outcome.pruned);
   const RunSpec base = BaseOf(run);
-  absl::optional<ResolvedRun> counted;
-  if (same_model == nullptr) {
-    SEXTANT_ASSIGN_OR_RETURN(counted, Resolve(base, {}, work));
-    same_model = &*counted;
+  KnownParts searched = known;
+  absl::optional<ResolvedRun> resolved;
+  if (searched.model == nullptr) {
+    SEXTANT_ASSIGN_OR_RETURN(resolved, Resolve(base, {}, work));
+    searched = resolved->Known({});
   }
   auto planned = std::make_unique<RunSpec>(run);
   planned->options.search = SearchExtent::kNone;
   ApplyTo(chosen->choice, outcome.layer_count, *planned);
-  SEXTANT_ASSIGN_OR_RETURN(Plan plan, PlanRun(*planned, {}, work, same_model));
+  SEXTANT_ASSIGN_OR_RETURN(Plan plan, PlanRun(*planned, {}, work, {.model = searched.model}));
   if (plan.verdict() != Verdict::kFits && MayOffload(run)) AddOffloadNote(outcome, plan);
   SearchedPlan out = {
       .run = std::move(planned), .plan = std::move(plan), .outcome = std::move(outcome)};
@@ -374,7 +375,7 @@ absl::StatusOr<SearchedPlan> PlanBest(const RunSpec& run, SearchOutcome outcome,
         static_cast<double>(out.plan.token_count) / static_cast<double>(out.plan.step->token_count);
     out.lower_bound = least->duration * (1 / steps);
   }
-  SEXTANT_RETURN_IF_ERROR(AddSensitivities(run, work, same_model, out));
+  SEXTANT_RETURN_IF_ERROR(AddSensitivities(run, work, searched, out));
   return out;
 }
 

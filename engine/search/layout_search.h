@@ -30,7 +30,7 @@ struct SearchShard {
   bool times_all = false;
   int64_t max_evaluations = kMaxEvaluations;
   bool offloads = false;  // of the layouts that keep state in host memory: HasToOffload()
-  const ResolvedRun* same_model = nullptr;  // see Resolve()
+  KnownParts known = {};  // see Resolve()
 };
 
 // Options within this ratio of the best are ties: the median error of one layout's time
@@ -51,12 +51,11 @@ absl::StatusOr<SearchOutcome> SearchLayouts(const RunSpec& run, SearchShard shar
 bool HasToOffload(const RunSpec& run, const SearchOutcome& outcome);
 
 // The search of `run` that a plan makes: SearchLayouts() of one shard, and where nothing fits also
-// the layouts that keep state in host memory. `same_model`: see Resolve().
+// the layouts that keep state in host memory. `known`: see Resolve().
 //
 // Errors: those of SearchLayouts().
 absl::StatusOr<SearchOutcome> SearchAsPlanned(const RunSpec& run, FieldViolations found,
-                                              CallWork& work,
-                                              const ResolvedRun* same_model = nullptr);
+                                              CallWork& work, const KnownParts& known = {});
 
 // A rate on which the choice depends.
 struct ChoiceSensitivity {
@@ -78,12 +77,12 @@ struct SearchedPlan {
   Seconds lower_bound = {};  // of a step: its FLOPs at the peak of all devices; 0: not known
 };
 
-// Plans `run` with the best layout of `outcome`, or the smallest where none fits. `same_model`: see
-// Resolve().
+// Plans `run` with the best layout of `outcome`, or the smallest where none fits. `known`: that of
+// the search.
 //
 // Errors: those of PlanRun(); kInvalidArgument where every layout was refused, or `untimed`.
 absl::StatusOr<SearchedPlan> PlanBest(const RunSpec& run, SearchOutcome outcome, CallWork& work,
-                                      const ResolvedRun* same_model = nullptr);
+                                      const KnownParts& known = {});
 
 }  // namespace sextant
 

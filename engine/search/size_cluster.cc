@@ -68,6 +68,7 @@ class ClusterSizer {
     run_.options.search =
         out_.basis == SizeBasis::kLayouts ? SearchExtent::kBounded : SearchExtent::kNone;
     SEXTANT_ASSIGN_OR_RETURN(one_, Resolve(run_, std::move(found), work_));
+    known_ = one_.Known({.layout = true, .device_count = true});
     if (objective_ == SizeObjective::kEnergy && !one_.device_power.has_value()) {
       return InvalidField("economics.device_power_watts",
                           "is required for the least energy: the power of the device is not known");
@@ -98,7 +99,8 @@ class ClusterSizer {
     alone.options.search = SearchExtent::kNone;
     alone.options.require_activations = false;
     alone.economics.seconds_to_deadline.reset();
-    SEXTANT_ASSIGN_OR_RETURN(const Plan plan, PlanRun(alone, {}, work_, &one_));
+    SEXTANT_ASSIGN_OR_RETURN(const Plan plan,
+                             PlanRun(alone, {}, work_, one_.Known({.layout = true})));
     out_.least = run_.cluster.device_count;
     if (out_.basis == SizeBasis::kStateAlone) {
       memory_least_ = plan.fit.minimum_device_count;
@@ -122,9 +124,8 @@ class ClusterSizer {
       RunSpec run = run_;
       run.cluster.device_count = devices;
       // The first run's errors are the request's.
-      SEXTANT_ASSIGN_OR_RETURN(SizedRun sized, out_.tried.empty()
-                                                   ? TryRun(std::move(run), {}, work_, &one_)
-                                                   : TryCheckedRun(std::move(run), work_, &one_));
+      const auto try_run = out_.tried.empty() ? TryRun : TryCheckedRun;
+      SEXTANT_ASSIGN_OR_RETURN(SizedRun sized, try_run(std::move(run), work_, known_));
       out_.tried.emplace(devices, std::move(sized));
       KeepPlanOfAnswer(devices);
     }
@@ -301,7 +302,7 @@ class ClusterSizer {
     if (out_.tried.empty()) {
       RunSpec run = run_;
       run.cluster.device_count = std::max(max_devices_, run_.cluster.device_count);
-      SEXTANT_ASSIGN_OR_RETURN(SizedRun sized, TryRun(run, {}, work_, &one_));
+      SEXTANT_ASSIGN_OR_RETURN(SizedRun sized, TryRun(run, work_, known_));
       out_.tried.emplace(run.cluster.device_count, std::move(sized));
     }
     out_.device_count = Nearest();
@@ -321,7 +322,8 @@ class ClusterSizer {
   }
 
   RunSpec run_;
-  ResolvedRun one_;  // run_ on as few devices as it names
+  ResolvedRun one_;   // run_ on as few devices as it names
+  KnownParts known_;  // of run_ on any number of devices
   int64_t max_devices_;
   const SizeObjective objective_;
   CallWork& work_;

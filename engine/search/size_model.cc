@@ -6,9 +6,7 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "engine/model/architecture/check_architecture.h"
-#include "engine/model/architecture/count_weights.h"
-#include "engine/model/architecture/model_weights.h"
+#include "engine/model/architecture/checked_model.h"
 #include "engine/model/model_spec.h"
 #include "engine/run/resolve.h"
 #include "engine/search/model_ladder.h"
@@ -44,14 +42,14 @@ class ModelSizer {
       most =
           static_cast<int64_t>(std::min(kMaxTokens / *ratio_, static_cast<double>(kMaxParameters)));
     }
-    SEXTANT_ASSIGN_OR_RETURN(SizedModel best,
-                             TryCount(kMinModelParameters, std::move(found), TryRun));
+    SEXTANT_RETURN_IF_ERROR(ResolveFirst(WithCount(kMinModelParameters), std::move(found)));
+    SEXTANT_ASSIGN_OR_RETURN(SizedModel best, TryCount(kMinModelParameters, TryRun));
     if (!Meets(best.sized)) return Missed(std::move(best));
     int64_t large = most + 1;
     SizeLimit limit = SizeLimit::kNone;
     while (best.parameter_count + 1 < large) {
       const int64_t middle = best.parameter_count + (large - best.parameter_count) / 2;
-      SEXTANT_ASSIGN_OR_RETURN(SizedModel tried, TryCount(middle, {}, TryLarger));
+      SEXTANT_ASSIGN_OR_RETURN(SizedModel tried, TryCount(middle, TryCheckedRun));
       if (Meets(tried.sized)) {
         best = std::move(tried);
       } else {
@@ -70,8 +68,8 @@ class ModelSizer {
     if (ratio_.has_value()) checked.training.token_count = 1;
     checked.options.search =
         out_.basis == SizeBasis::kLayouts ? SearchExtent::kBounded : SearchExtent::kNone;
-    SEXTANT_ASSIGN_OR_RETURN(const ResolvedRun resolved, Resolve(checked, std::move(found), work_));
-    const ModelLadder ladder(*resolved.shape.architecture);
+    SEXTANT_RETURN_IF_ERROR(ResolveFirst(std::move(checked), std::move(found)));
+    const ModelLadder ladder(*first_.shape.architecture);
     int64_t best = -1;
     int64_t step = 1;
     while (2 * step <= ladder.size()) step *= 2;
@@ -88,6 +86,14 @@ class ModelSizer {
   }
 
  private:
+  // Checks the request by `run`, whose devices all tries have.
+  absl::Status ResolveFirst(RunSpec run, FieldViolations found) {
+    first_run_ = std::move(run);
+    SEXTANT_ASSIGN_OR_RETURN(first_, Resolve(first_run_, std::move(found), work_));
+    known_ = first_.Known({.model = true, .training = true});
+    return absl::OkStatus();
+  }
+
   LargestModel Missed(SizedModel nearest) {
     out_.limit = nearest.sized.misses;
     out_.model = std::move(nearest);
@@ -99,21 +105,17 @@ class ModelSizer {
     return static_cast<int64_t>(std::ceil(*ratio_ * static_cast<double>(parameters)));
   }
 
-  using Try = absl::StatusOr<SizedRun>(RunSpec, FieldViolations, CallWork&, const ResolvedRun*);
-
-  // After the first try, whose errors are the request's.
-  // NOLINTNEXTLINE(performance-unnecessary-value-param): as a Try has it
-  static absl::StatusOr<SizedRun> TryLarger(RunSpec run, FieldViolations, CallWork& work,
-                                            const ResolvedRun*) {
-    return TryCheckedRun(std::move(run), work);
+  RunSpec WithCount(int64_t parameters) const {
+    RunSpec out = run_;
+    out.model.parameter_count = parameters;
+    out.training.token_count = TokensOf(parameters);
+    return out;
   }
 
-  absl::StatusOr<SizedModel> TryCount(int64_t parameters, FieldViolations found, Try& try_run) {
-    RunSpec run = run_;
-    run.model.parameter_count = parameters;
-    run.training.token_count = TokensOf(parameters);
+  absl::StatusOr<SizedModel> TryCount(int64_t parameters, decltype(TryRun)& try_run) {
+    RunSpec run = WithCount(parameters);
     SizedModel out = {.parameter_count = parameters, .token_count = run.training.token_count};
-    SEXTANT_ASSIGN_OR_RETURN(out.sized, try_run(std::move(run), std::move(found), work_, nullptr));
+    SEXTANT_ASSIGN_OR_RETURN(out.sized, try_run(std::move(run), work_, known_));
     return out;
   }
 
@@ -151,27 +153,26 @@ class ModelSizer {
 
   absl::StatusOr<SizedModel> TryRung(int64_t index, const ModelLadder& ladder) {
     SizedModel out = {.width_ratio = ladder.width_ratio(index)};
-    ArchitectureSpec shape = ladder.At(index);
+    const ArchitectureSpec shape = ladder.At(index);
     out.hidden_size = shape.hidden_size;
     out.layer_count = LayerCountOf(shape);
-    FieldViolations violations;
-    CheckArchitecture(shape, "model", violations);
-    const auto count = violations.empty()
-                           ? CountWeights(WeightsOf(shape), "model")
-                           : absl::StatusOr<ArchitectureCount>(violations.ToStatus());
+    const auto model = CheckedModel::Of(shape, "model");
+    work_.CountModel();
     // Beyond the limits of any model, or of any run.
     out.sized.misses = SizeLimit::kMemory;
-    if (!count.ok()) return out;
-    out.parameter_count = count->all.total;
+    if (!model.ok()) return out;
+    out.parameter_count = (*model)->count().all.total;
     if (ratio_.has_value() && *ratio_ * static_cast<double>(out.parameter_count) > kMaxTokens) {
       return out;
     }
     out.token_count = TokensOf(out.parameter_count);
     RunSpec run = run_;
     run.model = {};
-    run.model.architecture = std::move(shape);
+    run.model.architecture = shape;
     run.training.token_count = out.token_count;
-    SEXTANT_ASSIGN_OR_RETURN(out.sized, TryCheckedRun(std::move(run), work_));
+    KnownParts known = known_;
+    known.model = *model;
+    SEXTANT_ASSIGN_OR_RETURN(out.sized, TryCheckedRun(std::move(run), work_, known));
     return out;
   }
 
@@ -192,6 +193,9 @@ class ModelSizer {
   const RunSpec run_;
   const absl::optional<double> ratio_;
   CallWork& work_;
+  RunSpec first_run_;
+  ResolvedRun first_;
+  KnownParts known_;                     // of first_, in every run that is tried
   std::map<int64_t, SizedModel> tried_;  // by rung
   int64_t planned_ = -1;                 // the rung whose plan is kept
   LargestModel out_;

@@ -13,21 +13,20 @@ namespace sextant {
 namespace {
 
 // Absent where no layout is allowed.
-absl::StatusOr<absl::optional<SearchedPlan>> PlanOf(RunSpec run, FieldViolations found,
-                                                    CallWork& work, const ResolvedRun* same_model,
+absl::StatusOr<absl::optional<SearchedPlan>> PlanOf(RunSpec run, CallWork& work,
+                                                    const KnownParts& known,
                                                     int64_t& layout_count) {
   absl::optional<SearchedPlan> out;
   if (BasisOfRun(run) == SizeBasis::kLayouts) {
     run.options.search = SearchExtent::kBounded;
-    SEXTANT_ASSIGN_OR_RETURN(SearchOutcome outcome,
-                             SearchAsPlanned(run, std::move(found), work, same_model));
+    SEXTANT_ASSIGN_OR_RETURN(SearchOutcome outcome, SearchAsPlanned(run, {}, work, known));
     layout_count = ProgressOf(outcome).searched;
     if (outcome.best.empty() && !outcome.smallest.has_value()) return out;
-    SEXTANT_ASSIGN_OR_RETURN(out, PlanBest(run, std::move(outcome), work, same_model));
+    SEXTANT_ASSIGN_OR_RETURN(out, PlanBest(run, std::move(outcome), work, known));
     return out;
   }
   auto planned = std::make_unique<RunSpec>(std::move(run));
-  SEXTANT_ASSIGN_OR_RETURN(Plan plan, PlanRun(*planned, std::move(found), work, same_model));
+  SEXTANT_ASSIGN_OR_RETURN(Plan plan, PlanRun(*planned, {}, work, known));
   out = SearchedPlan{.run = std::move(planned), .plan = std::move(plan), .outcome = {}};
   return out;
 }
@@ -92,13 +91,11 @@ void CheckSizedLayout(const RunSpec& run, FieldViolations& violations) {
   }
 }
 
-absl::StatusOr<SizedRun> TryRun(RunSpec run, FieldViolations found, CallWork& work,
-                                const ResolvedRun* same_model) {
+absl::StatusOr<SizedRun> TryRun(RunSpec run, CallWork& work, const KnownParts& known) {
   const EconomicsSpec economics = run.economics;
   SizedRun out;
-  SEXTANT_ASSIGN_OR_RETURN(
-      absl::optional<SearchedPlan> planned,
-      PlanOf(std::move(run), std::move(found), work, same_model, out.layout_count));
+  SEXTANT_ASSIGN_OR_RETURN(absl::optional<SearchedPlan> planned,
+                           PlanOf(std::move(run), work, known, out.layout_count));
   if (!planned.has_value()) {
     out.misses = SizeLimit::kLayout;
     return out;
@@ -115,8 +112,8 @@ absl::StatusOr<SizedRun> TryRun(RunSpec run, FieldViolations found, CallWork& wo
   return out;
 }
 
-absl::StatusOr<SizedRun> TryCheckedRun(RunSpec run, CallWork& work, const ResolvedRun* same_model) {
-  absl::StatusOr<SizedRun> tried = TryRun(std::move(run), {}, work, same_model);
+absl::StatusOr<SizedRun> TryCheckedRun(RunSpec run, CallWork& work, const KnownParts& known) {
+  absl::StatusOr<SizedRun> tried = TryRun(std::move(run), work, known);
   if (tried.ok() || tried.status().code() != absl::StatusCode::kInvalidArgument) return tried;
   return SizedRun{.misses = SizeLimit::kLayout};
 }

@@ -10,6 +10,7 @@
 #include "engine/base/call_work.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/units.h"
+#include "engine/run/resolve.h"
 #include "engine/run/run_spec.h"
 #include "engine/search/layout_search.h"
 
@@ -53,16 +54,14 @@ void CheckSizedLayout(const RunSpec& run, FieldViolations& violations);
 
 // Plans `run`, whose economics have the limits; with a layout by a bounded search.
 //
-// `same_model`: see Resolve(). Errors: those of PlanRun() and SearchLayouts().
-absl::StatusOr<SizedRun> TryRun(RunSpec run, FieldViolations found, CallWork& work,
-                                const ResolvedRun* same_model = nullptr);
+// `known`: see Resolve(). Errors: those of PlanRun() and SearchLayouts().
+absl::StatusOr<SizedRun> TryRun(RunSpec run, CallWork& work, const KnownParts& known);
 
 // The same, where the fields of `run` were already checked on another size: an invalid field is
 // then a layout that this size does not allow.
 //
 // Errors: those of `work`, and of missing rates.
-absl::StatusOr<SizedRun> TryCheckedRun(RunSpec run, CallWork& work,
-                                       const ResolvedRun* same_model = nullptr);
+absl::StatusOr<SizedRun> TryCheckedRun(RunSpec run, CallWork& work, const KnownParts& known);
 
 }  // namespace sextant
 

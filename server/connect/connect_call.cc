@@ -61,6 +61,7 @@ absl::StatusOr<std::string> MessageOfGet(const HttpExchange& exchange) {
 // The bytes of the request's message.
 absl::StatusOr<std::string> ReadRequest(const ConnectMethod& method, const ConnectHead& head,
                                         HttpExchange& exchange) {
+  if (head.foreign != nullptr) return head.foreign->ReadRequest(exchange);
   SEXTANT_ASSIGN_OR_RETURN(std::string body,
                            head.is_get ? MessageOfGet(exchange) : exchange.ReadBody());
   absl::string_view message = body;
@@ -221,7 +222,7 @@ class ConnectUnaryCall final : public ConnectCall<UnaryTransport> {
     Read(exchange, std::move(self));
     std::get<UnaryHandler>(method_.method->handler)(*method_.method, *this);
     while (!HasEnded()) {
-      if (IsCancelled()) return Send(exchange, FailureAnswer(Draining(), OwnTraceId()));
+      if (IsCancelled()) return Send(exchange, Failed(Draining(), OwnTraceId()));
       switch (Await(&exchange)) {
         case Woken::kEvent:
           break;
@@ -231,7 +232,7 @@ class ConnectUnaryCall final : public ConnectCall<UnaryTransport> {
         case Woken::kDeadline:
           if (const absl::Status late = EndOf(*this); !late.ok() && !HasEnded()) {
             cancelled_ = true;
-            return Send(exchange, FailureAnswer(late, OwnTraceId()));
+            return Send(exchange, Failed(late, OwnTraceId()));
           }
           break;
       }
@@ -242,10 +243,18 @@ class ConnectUnaryCall final : public ConnectCall<UnaryTransport> {
  private:
   std::string OwnTraceId() const { return TraceIdOf(traceparent()); }
 
+  HttpAnswer Failed(const absl::Status& status, absl::string_view trace_id) const {
+    if (head_.foreign == nullptr) return FailureAnswer(status, trace_id);
+    return head_.foreign->AnswerOf(status, "", trace_id);
+  }
+
   HttpAnswer AnswerOfEnd() const {
-    if (!end_->ok()) return FailureAnswer(EndAsTold(), trace_id_);
-    absl::StatusOr<std::string> body = Written(method_, head_.codec, response_);
-    if (!body.ok()) return FailureAnswer(body.status(), trace_id_);
+    if (!end_->ok()) return Failed(EndAsTold(), trace_id_);
+    const bool is_ours = head_.foreign == nullptr;
+    absl::StatusOr<std::string> body =
+        Written(method_, is_ours ? head_.codec : ConnectCodec::kProto, response_);
+    if (!body.ok()) return Failed(body.status(), trace_id_);
+    if (!is_ours) return head_.foreign->AnswerOf(*end_, *body, trace_id_);
     return {.content_type = ContentTypeOf(head_.codec, /*streams=*/false),
             .body = *std::move(body)};
   }

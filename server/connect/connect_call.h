@@ -37,6 +37,20 @@ struct ConnectMethod {
   bool has_get = false;
 };
 
+// One call's messages in another API than ours. Used on the connection's thread.
+class ForeignMessages {
+ public:
+  virtual ~ForeignMessages() = default;
+
+  // Reads the request, as the bytes of a message of ours.
+  virtual absl::StatusOr<std::string> ReadRequest(HttpExchange& exchange) = 0;
+
+  // The answer to a call that has ended with `status`: if that is OK, with the message of `bytes`.
+  // May come without ReadRequest().
+  virtual HttpAnswer AnswerOf(const absl::Status& status, absl::string_view bytes,
+                              absl::string_view trace_id) = 0;
+};
+
 // Has the call that `exchange` brings answered by its handler, and answers it. Where the caller
 // leaves or the deadline passes, a unary handler may go on after this returns; it is cancelled, and
 // its call is in `open` until it ends.

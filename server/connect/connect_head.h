@@ -11,6 +11,8 @@
 
 namespace sextant::server {
 
+class ForeignMessages;
+
 // How messages are written.
 enum class ConnectCodec { kJson, kProto };
 
@@ -28,6 +30,9 @@ struct ConnectHead {
   std::chrono::system_clock::time_point deadline = std::chrono::system_clock::time_point::max();
   // Why the call can't be made so; OK otherwise.
   absl::Status fault = absl::OkStatus();
+  // Of a unary call that comes in the messages of another API; null: in ours. It outlives the
+  // exchange.
+  ForeignMessages* foreign = nullptr;
 };
 
 // The head of a POST with messages in `codec`, and of a GET.

@@ -15,6 +15,7 @@
 #include "engine/base/reason.h"
 #include "engine/base/status_macros.h"
 #include "server/connect/connect_head.h"
+#include "server/connect/kubernetes_hook.h"
 #include "server/listen/http_failure.h"
 
 namespace sextant::server {
@@ -86,6 +87,8 @@ absl::StatusOr<std::unique_ptr<ConnectPort>> ConnectPort::Of(
       SEXTANT_ASSIGN_OR_RETURN(out->methods_[absl::StrCat("/", method.name)], Described(method));
     }
   }
+  const auto admit = out->methods_.find("/sextant.v1.PlanningService/Admit");
+  if (admit != out->methods_.end()) out->admit_ = &admit->second;
   return out;
 }
 
@@ -98,6 +101,7 @@ bool ConnectPort::Answer(HttpExchange& exchange) {
   const absl::string_view path = exchange.path();
   const auto found = methods_.find(path);
   if (found == methods_.end()) {
+    if (admit_ != nullptr && AnswerKubernetes(*admit_, exchange, open_)) return true;
     if (!IsPathOfMethod(path)) return false;
     exchange.Answer(UnknownMethod(path));
     return true;

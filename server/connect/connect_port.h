@@ -41,6 +41,7 @@ class ConnectPort {
   ConnectPort() = default;
 
   std::map<std::string, ConnectMethod, std::less<>> methods_;  // by path
+  const ConnectMethod* admit_ = nullptr;                       // null: a role without it
   const std::shared_ptr<OpenCalls> open_ = std::make_shared<OpenCalls>();
 };
 

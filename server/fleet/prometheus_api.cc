@@ -9,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "server/fleet/http_post.h"
+#include "proto/http/http_call.h"
 #include "server/security/watched_file.h"
 
 namespace sextant::server {
@@ -177,7 +177,7 @@ absl::StatusOr<std::unique_ptr<const PrometheusApi>> PrometheusApi::Of(
 
 absl::StatusOr<std::vector<PrometheusSample>> PrometheusApi::Query(
     const std::string& promql, std::chrono::milliseconds limit) const {
-  HttpPost post = {
+  http::HttpCall call = {
       .origin = origin_,
       .path = path_,
       .headers = {{"Content-Type", "application/x-www-form-urlencoded"},
@@ -188,12 +188,12 @@ absl::StatusOr<std::vector<PrometheusSample>> PrometheusApi::Query(
       .end = std::chrono::steady_clock::now() + limit,
       .max_bytes = kMaxVectorBytes,
   };
-  if (!options_.tenant.empty()) post.headers.emplace_back("X-Scope-OrgID", options_.tenant);
+  if (!options_.tenant.empty()) call.headers.emplace_back("X-Scope-OrgID", options_.tenant);
   if (!options_.token_file.empty()) {
     SEXTANT_ASSIGN_OR_RETURN(const std::string token, ReadToken(options_.token_file));
-    post.headers.emplace_back("Authorization", absl::StrCat("Bearer ", token));
+    call.headers.emplace_back("Authorization", absl::StrCat("Bearer ", token));
   }
-  const absl::StatusOr<PostAnswer> answer = PostHttp(post);
+  const absl::StatusOr<http::HttpResult> answer = http::CallHttp(call);
   if (!answer.ok()) return StatusOfError(answer.status());
   SEXTANT_RETURN_IF_ERROR(StatusOfAnswer(answer->status, answer->body));
   return SamplesFrom(answer->body);

@@ -1,5 +1,7 @@
 #include "server/handler/admit_answer.h"
 
+#include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -8,9 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/call_work.h"
 #include "engine/base/field_violation.h"
+#include "engine/base/status_macros.h"
 #include "server/call/worker_pool.h"
 #include "server/convert/run_spec.h"
 #include "server/handler/plan_answer.h"
+#include "server/launcher/json_text.h"
+#include "server/launcher/kubernetes_ask.h"
 #include "sextant/v1/plan.pb.h"
 
 namespace sextant::server {
@@ -23,13 +28,40 @@ bool BlamesTheWordsAlone(const absl::Status& status) {
   });
 }
 
+// Has the run planned at the rates of the nodes that it is placed on.
+void PlaceOn(const std::vector<std::string>& hostnames, v1::PlanRunRequest& run) {
+  v1::DeviceSelector& device = *run.mutable_cluster()->mutable_device();
+  const std::string accelerator = device.accelerator();
+  v1::FleetDevices& fleet = *device.mutable_fleet();
+  fleet.set_accelerator(accelerator);
+  fleet.mutable_hostnames()->Add(hostnames.begin(), hostnames.end());
+}
+
+// The question of a request with a manifest.
+absl::StatusOr<AdmitQuestion> ManifestQuestion(const v1::AdmitRequest& request, bool has_fleet) {
+  const absl::StatusOr<nlohmann::json> object = ReadJson(request.manifest());
+  if (!object.ok()) return InvalidField("manifest", object.status().message());
+  const KubernetesAsk ask = ReadKubernetesAsk(*object);
+  v1::AdmitRequest whole = request;
+  if (ask.doubt.empty()) AskTo(ask, &whole);
+  SEXTANT_ASSIGN_OR_RETURN(AdmitQuestion out, AdmitQuestionFrom(whole));
+  if (!ask.doubt.empty()) out.doubt = ask.doubt;
+  if (has_fleet && out.doubt.empty() && !ask.hostnames.empty()) {
+    PlaceOn(ask.hostnames, out.run);
+    out.gives_accelerator = true;  // what is wrong with the nodes is not the words' mistake
+  }
+  return out;
+}
+
 }  // namespace
 
 Admission::Admission(const CallContext& context, AdmitTools tools)
     : context_(context), tools_(std::move(tools)), start_(std::chrono::steady_clock::now()) {}
 
 void Admission::Read(const v1::AdmitRequest& request) {
-  absl::StatusOr<AdmitQuestion> question = AdmitQuestionFrom(request);
+  absl::StatusOr<AdmitQuestion> question = request.manifest().empty()
+                                               ? AdmitQuestionFrom(request)
+                                               : ManifestQuestion(request, tools_.fleet != nullptr);
   if (!question.ok()) return Decide(question.status(), {});
   question_ = *std::move(question);
   if (question_.doubt.empty()) return;
@@ -71,7 +103,7 @@ void Admission::Plan(const absl::Status& ready) {
   const std::shared_ptr<const CalibrationSnapshot> host = tools_.calibrations();
   FieldViolations violations;
   const DeviceFinder finder(
-      {.supplied = *tools_.supplied, .host = *host, .now = tools_.now(), .fleet = nullptr});
+      {.supplied = *tools_.supplied, .host = *host, .now = tools_.now(), .fleet = tools_.fleet});
   CheckPlanNumbers(question_.run, violations);
   const RunSpec run = RunSpecFrom(question_.run, finder, violations);
   const auto end = [this] {

@@ -12,6 +12,7 @@
 #include "server/call/call_context.h"
 #include "server/convert/admit.h"
 #include "server/device/device_finder.h"
+#include "server/fleet/fleet_reader.h"
 #include "server/metrics/metrics.h"
 #include "server/store/calibration_snapshot.h"
 #include "server/store/supplied_calibrations.h"
@@ -25,6 +26,7 @@ struct AdmitTools {
   std::function<std::shared_ptr<const CalibrationSnapshot>()> calibrations;
   std::function<absl::Time()> now;
   SuppliedCalibrations* supplied;
+  FleetReader* fleet = nullptr;  // null: no fleet's rates are read
 };
 
 // One admission under way. The first of two decides it: the plan, or the end of its budget, after

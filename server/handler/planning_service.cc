@@ -324,7 +324,8 @@ void PlanningService::Admit(Method& method, UnaryTransport& transport) {
       std::make_shared<Admission>(transport, AdmitTools{.metrics = &metrics_,
                                                         .calibrations = options_.calibrations,
                                                         .now = options_.now,
-                                                        .supplied = options_.supplied});
+                                                        .supplied = options_.supplied,
+                                                        .fleet = options_.fleet});
   AnswerAfter<v1::AdmitRequest, v1::AdmitResponse>(
       method, transport,
       [this, admission](const v1::AdmitRequest& in, const Call& call, auto then) {
@@ -339,9 +340,11 @@ void PlanningService::Admit(Method& method, UnaryTransport& transport) {
         alarms_.At(admission->end(), [weak = std::weak_ptr<Admission>(admission)] {
           if (const auto late = weak.lock(); late != nullptr) late->EndBudget();
         });
-        PostWork(
-            turn, PoolOf(run), [] { return absl::OkStatus(); },
-            [admission](const absl::Status& ready) { admission->Plan(ready); });
+        AfterFleet(options_.fleet, DevicesOf(run), [this, turn, admission] {
+          PostWork(
+              turn, PoolOf(admission->question().run), [] { return absl::OkStatus(); },
+              [admission](const absl::Status& ready) { admission->Plan(ready); });
+        });
       },
       [admission](const v1::AdmitRequest& in, v1::AdmitResponse* out) {
         return admission->Take(in.caller(), out);

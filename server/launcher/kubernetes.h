@@ -1,4 +1,4 @@
-// Manifests of Kubernetes that start a training run: PyTorchJob, TrainJob, MPIJob, JobSet and Job.
+// Manifests of Kubernetes that start a training run.
 #ifndef SEXTANT_SERVER_LAUNCHER_KUBERNETES_H_
 #define SEXTANT_SERVER_LAUNCHER_KUBERNETES_H_
 
@@ -12,9 +12,6 @@
 #include "server/launcher/setting.h"
 
 namespace sextant::server {
-
-// Where a manifest that is written has the planned request, as proto JSON.
-inline constexpr char kPlanAnnotation[] = "sextant.dev/plan";
 
 // The fields of manifests that are read, and those that change nothing that is planned.
 absl::Span<const Setting> KubernetesSettings();

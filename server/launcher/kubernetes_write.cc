@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "engine/hardware/catalogue.h"
 #include "server/launcher/kubernetes.h"
+#include "server/launcher/kubernetes_job.h"
 #include "server/launcher/launcher.h"
 
 namespace sextant::server {

@@ -11,7 +11,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "server/launcher/json_text.h"
-#include "server/launcher/yaml_text.h"
 
 namespace sextant::server {
 namespace {

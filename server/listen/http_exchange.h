@@ -45,7 +45,10 @@ class HttpExchange {
   // Errors: kResourceExhausted where it has more than gRPC takes (413), kInvalidArgument where it
   // is not framed as HTTP has it, kDeadlineExceeded where it comes too slowly (408), kCancelled
   // where the client left. FailureAnswer() of http_failure.h has the status of HTTP of each.
-  virtual absl::StatusOr<std::string> ReadBody() = 0;
+  absl::StatusOr<std::string> ReadBody() { return ReadBody(nullptr); }
+  // The same, but where `place` is not null the body of a call that gets no place (503) is read,
+  // too, and `*place` says so.
+  virtual absl::StatusOr<std::string> ReadBody(absl::Status* place) = 0;
 
   // Waits until the eventfd `event` is readable, the client leaves, or `deadline`. A client that
   // closes its sending side has left; one that has sent its next request has not.

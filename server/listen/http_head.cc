@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "engine/base/status_macros.h"
 #include "server/call/call.h"
 #include "server/listen/http_failure.h"
@@ -145,10 +146,10 @@ absl::Status ReadFraming(HttpHead& out) {
   if (!has_length && out.body == HttpHead::Body::kNone) {
     return HttpError(HttpFault::kNoLength, "a POST says where it ends: send Content-Length");
   }
-  if (out.length <= kMaxReceiveBytes) return absl::OkStatus();
-  return HttpError(HttpFault::kLargeBody,
-                   absl::StrCat("the body has ", out.length, " bytes, and at most ",
-                                kMaxReceiveBytes, " are taken"));
+  const size_t most = IsHook(out.path) ? kMaxHookBytes : kMaxReceiveBytes;
+  if (out.length <= most) return absl::OkStatus();
+  return HttpError(HttpFault::kLargeBody, absl::StrCat("the body has ", out.length,
+                                                       " bytes, and at most ", most, " are taken"));
 }
 
 absl::Status Judge(absl::string_view text, HttpHead& out) {
@@ -167,6 +168,10 @@ absl::Status Judge(absl::string_view text, HttpHead& out) {
 }
 
 }  // namespace
+
+bool IsHook(absl::string_view path) {
+  return absl::ConsumePrefix(&path, kHookPath) && (path.empty() || path[0] == '/');
+}
 
 absl::string_view HttpHead::Header(absl::string_view name) const {
   for (const auto& [known, value] : headers) {

@@ -14,6 +14,13 @@
 
 namespace sextant::server {
 
+// Webhooks of Kubernetes, whose callers say nothing of one that fails. Their bodies may be as large
+// as its objects.
+inline constexpr char kHookPath[] = "/v1/hooks/kubernetes";
+inline constexpr size_t kMaxHookBytes = 2 << 20;
+// True of that path and all below it.
+bool IsHook(absl::string_view path);
+
 struct HttpHead {
   enum class Kind {
     kPartial,  // the beginning of a request: more has to come

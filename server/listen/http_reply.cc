@@ -175,6 +175,7 @@ HttpReply::HttpReply(HttpConnection& connection, const HttpHead& head, CallPlace
 
 absl::Status HttpReply::BeginCall() {
   if (head_.body == HttpHead::Body::kNone) return TakePlace();
+  if (IsHook(head_.path)) return absl::OkStatus();  // it answers in any case
   return places_.HasPlaceFor(host_) ? absl::OkStatus() : NoPlace();
 }
 
@@ -187,10 +188,16 @@ absl::string_view HttpReply::method() const {
   return head_.method == "HEAD" ? "GET" : absl::string_view(head_.method);
 }
 
-absl::StatusOr<std::string> HttpReply::ReadBody() {
+absl::StatusOr<std::string> HttpReply::ReadBody(absl::Status* place) {
   absl::StatusOr<std::string> out = connection_.ReadBody(head_);
   is_body_read_ = out.ok();
-  if (out.ok() && !has_place_) SEXTANT_RETURN_IF_ERROR(TakePlace());
+  if (!out.ok() || has_place_) return out;
+  const absl::Status taken = TakePlace();
+  if (place != nullptr) {
+    *place = taken;
+  } else if (!taken.ok()) {
+    return taken;
+  }
   return out;
 }
 

@@ -86,7 +86,8 @@ class HttpReply final : public HttpExchange {
   absl::string_view Header(const std::string& name) const override { return head_.Header(name); }
   std::string peer() const override { return connection_.peer(); }
   std::string certificate_name() const override { return connection_.certificate_name(); }
-  absl::StatusOr<std::string> ReadBody() override;
+  using HttpExchange::ReadBody;
+  absl::StatusOr<std::string> ReadBody(absl::Status* place) override;
   Woken Await(int event, std::chrono::system_clock::time_point deadline) override {
     return connection_.Await(event, deadline);
   }

@@ -1,14 +1,13 @@
 #!/usr/bin/python3
 """Floods of HTTP/2 frames straight at a planner: what they cost it, and plans beside them."""
 
+import contextlib
 import os
 import re
 import socket
 import ssl
 import subprocess
-import sys
 import tempfile
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -17,23 +16,23 @@ from sextantd import BIN, Server
 from api import Client
 from http2_floods import KINDS, Target
 from security_test import make_certificates
-from under_flood import cost_of, run_flood, status
+from under_flood import PATIENCE, cost_of, lasting_flood, run_flood, status
 
 MIB = 1 << 20
 # 4,096 streams of one host at 19 KB, and what a planner has that has answered a few plans. gRPC
 # alone takes 1.1 to 4 GB.
 MOST_BYTES = 150 * MIB
-GRACE = 10.0  # seconds: --drain_grace_seconds
+RECENT = 6.0  # seconds: longer than streams that were given up count for their host
 PLANNER = ["--role=planner", "--log_calls=none"]
 
-# Which limit each goes beyond; None: gRPC ends it by itself, or it harms nobody.
+# Which limit each goes beyond; None: it harms nobody.
 REASONS = {
     "no_ack": "connection_streams",
     "no_ack_indexed": "connection_streams",
     "rapid_reset": "resets",
     "cancelled_calls": "resets",
-    "large_headers": None,
-    "endless_headers": None,
+    "large_headers": "header_bytes",
+    "endless_headers": "header_bytes",
     "unknown_method": None,
     "unknown_no_ack": "connection_streams",
     "headers_only": "host_streams",
@@ -46,25 +45,39 @@ REASONS = {
     "window_update": None,
     "no_read": "connection_streams",
 }
-BY_GRPC_TOO = ["ping", "ping_no_read"]  # where it comes to look at them first
+# Where it comes to look at them first.
+BY_GRPC_TOO = ["ping", "ping_no_read", "large_headers", "endless_headers"]
 HARMLESS = ["unknown_method", "window_update"]
 ENCRYPTED = ["no_ack", "rapid_reset", "headers_only", "ping_no_read"]
 
 
+def metrics(server):
+    with urllib.request.urlopen(f"http://{server.http}/metrics", timeout=PATIENCE) as page:
+        return page.read().decode()
+
+
 def closed(server):
     """Connections closed so far, by reason."""
-    with urllib.request.urlopen(f"http://{server.http}/metrics", timeout=10) as page:
-        return {reason: float(count) for reason, count in re.findall(
-            r'^sextant_connections_closed_total\{reason="(\w+)"\} (\S+)$', page.read().decode(),
-            re.MULTILINE)}
+    return {reason: float(count) for reason, count in re.findall(
+        r'^sextant_connections_closed_total\{reason="(\w+)"\} (\S+)$', metrics(server),
+        re.MULTILINE)}
+
+
+def open_streams(server):
+    return float(re.search(r"^sextant_grpc_streams_open (\S+)$", metrics(server), re.MULTILINE)[1])
+
+
+def until(condition):
+    while not condition():
+        time.sleep(0.05)
 
 
 def check_flood(kind, server):
-    """It is stopped by its limit, at a bounded cost, and all plans beside it come in time."""
+    """It is stopped by its limit, at a bounded cost, and all plans beside it are answered."""
     before = closed(server)
     with Client(server.address) as client:
         target = Target(server.address, source="127.0.0.2")
-        cost = cost_of(kind, target, [server.process], client)
+        cost = cost_of(kind, target, [server.process], client, deadline=PATIENCE)
     print(f"{kind}: {cost.peaks[0] / MIB:.0f} MiB, {cost.cpu_seconds[0]:.2f} s of processors; "
           f"{cost.plans} plans, median {1000 * cost.median:.1f} ms, worst "
           f"{1000 * cost.worst:.1f} ms; {cost.end}", flush=True)
@@ -82,7 +95,8 @@ def check_encrypted(folder):
     flags = [f"--tls_certificate={folder}/server.pem", f"--tls_key={folder}/server.key"]
     for kind in ENCRYPTED:
         with Server(*PLANNER, *flags) as server:
-            end = run_flood(kind, Target(server.address, tls=True), "--linger=2")
+            target = Target(server.address, tls=True, source="127.0.0.2")
+            end = run_flood(kind, target, "--linger=2")
             peak = status(server.process, "VmHWM")
             print(f"{kind} with TLS: {peak / MIB:.0f} MiB; {end}", flush=True)
             assert end.closed > 0 and peak <= MOST_BYTES, (kind, end, peak)
@@ -127,40 +141,30 @@ def check_memory():
     """Beyond its memory it closes those with the most streams, and is not ready meanwhile."""
     def ready():
         try:
-            with urllib.request.urlopen(f"http://{server.http}/readyz", timeout=10) as page:
-                return page.status
+            with urllib.request.urlopen(f"http://{server.http}/readyz", timeout=PATIENCE) as page:
+                return page.status == 200
         except urllib.error.HTTPError as error:
-            return error.code
+            assert error.code == 503, error
+            return False
     with Server(*PLANNER, "--max_memory_mib=64") as server:
-        floods = [threading.Thread(target=run_flood, args=(
-            "headers_only", Target(server.address, source=f"127.0.0.{host}"))) for host in (2, 3)]
-        for each in floods:
-            each.start()
-        seen = set()
-        while any(each.is_alive() for each in floods):
-            seen.add(ready())
-            time.sleep(0.01)
-        assert seen == {200, 503}, seen
-        assert closed(server)["memory"] > 0
-        while ready() != 200:
-            time.sleep(0.05)
+        assert ready()
+        with contextlib.ExitStack() as floods:
+            for host in (2, 3):
+                target = Target(server.address, source=f"127.0.0.{host}")
+                floods.enter_context(lasting_flood("headers_only", target))
+            until(lambda: not ready())
+            until(lambda: closed(server).get("memory", 0) > 0)
+        until(ready)
 
 
 def check_drain():
-    """SIGTERM during floods: the planner is gone within its grace."""
-    with Server(*PLANNER, "--drain_announce_seconds=0") as server:
-        floods = [subprocess.Popen(
-            [sys.executable, os.path.join(os.path.dirname(__file__), "..", "support",
-                                          "http2_floods.py"),
-             kind, f"--target={server.address}", "--seconds=20", "--linger=20"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                  for kind in ("headers_only", "window_update", "unknown_method")]
-        time.sleep(1)
+    """SIGTERM during floods that would go on: the planner ends."""
+    with Server(*PLANNER, "--drain_announce_seconds=0") as server, contextlib.ExitStack() as floods:
+        for kind in ("headers_only", "window_update", "unknown_method"):
+            floods.enter_context(lasting_flood(kind, Target(server.address)))
+        until(lambda: open_streams(server) > 1000)
         server.terminate()
-        assert server.process.wait(timeout=GRACE + 5) == 0
-        for each in floods:
-            each.kill()
-            each.wait()
+        assert server.process.wait() == 0
 
 
 def main():
@@ -168,7 +172,9 @@ def main():
     with Server(*PLANNER) as server:
         for kind in KINDS:
             check_flood(kind, server)
-            time.sleep(0 if kind != "headers_only" else 6)  # until its host may have streams again
+            if kind == "headers_only":  # until its host may have streams again
+                until(lambda: open_streams(server) == 0)
+                time.sleep(RECENT)
     with tempfile.TemporaryDirectory() as folder:
         make_certificates(folder)
         check_encrypted(folder)

@@ -14,13 +14,12 @@ from api import Client, grpc, json_format
 from front_door import CONFIGURATION, PROGRAM, FrontDoor, with_key
 from http2_floods import KINDS, Target
 from security_test import make_certificates, write
-from under_flood import cost_of, run_flood
+from under_flood import PATIENCE, cost_of, run_flood
 
 MIB = 1 << 20
 # Ten times what a planner of the release build has, and what the front door was seen to take.
 PLANNER_BYTES = 300 * MIB
 FRONT_DOOR_BYTES = 300 * MIB
-DEADLINE = 10.0  # seconds, of a plan of a millisecond: others may use the cores of a test
 CALLS_IN_10_S = 500    # of a host, then they are refused
 FLOOD_IN_10_S = 1_000  # and its connections closed
 PLANNER = ["--role=planner", "--log_calls=none"]
@@ -197,7 +196,7 @@ def check_floods(folder, planners, door, client):
     for i, kind in enumerate(KINDS):  # each from a host of its own: what flooded is kept out
         target = flood_target(folder, door, f"127.0.1.{i + 1}")
         cost = cost_of(kind, target, processes, client, "--seconds=2", "--linger=0.3",
-                       deadline=DEADLINE)
+                       deadline=PATIENCE)
         assert cost.end.frames > 0, (kind, cost)
         assert not cost.failures, (kind, cost, door.said()[-2000:])
         assert max(cost.peaks[:-1]) < PLANNER_BYTES, (kind, cost)

@@ -18,8 +18,10 @@ from sextantd import BIN, GOOD_REQUEST, ROOT, Server
 NEEDS_A_PROBE = re.compile(
     r"sextant (--output=json )?(probe|calibration|devices)\b|(--device=|rates )host\b|"
     r"--calibration=")
-# Their examples probe, or are for a shell's start (tests/client/completion_test.cc).
-WITHOUT_EXAMPLES = {"probe", "calibration", "devices", "completion"}
+# Their examples probe, are for a shell's start (tests/client/completion_test.cc), or for a cluster
+# (tests/kubernetes).
+WITHOUT_EXAMPLES = {"probe", "calibration", "devices", "completion", "kubernetes-controller",
+                    "kubernetes-certificate"}
 # It asks why not.
 REFUSED = 'sextant tensor 4x8 --dtype=fp32 "transpose 0 1" "view 32"'
 

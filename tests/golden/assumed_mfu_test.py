@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The default MFU's stated source: 133 published bf16 runs of dense models.
 
-Prints and checks the median and the tenth percentile that engine/run/plan_notes.h quotes.
+Prints and checks the median and the tenth percentile that engine/run/whole_run.h quotes.
 Exits with 77 (skipped) where the shared tables are absent.
 """
 

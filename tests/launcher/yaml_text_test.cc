@@ -1,9 +1,8 @@
-#include "server/launcher/yaml_text.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "server/launcher/json_text.h"
 
 namespace sextant::server {
 namespace {

@@ -84,7 +84,7 @@ TEST(Enums, LeaveByTheirNames) {
   Leaves<FlopsConventionPair>(kConvention, "FlopsConvention");
   Leaves<RateSourcePair>(kRates, "RateSource");
   Leaves<VerdictPair>("engine/memory/fit.h", "Verdict");
-  Leaves<ChangeCostPair>("engine/run/run_change.h", "ChangeCost");
+  Leaves<ChangeCostPair>("engine/run/memory_estimate.h", "ChangeCost");
   Leaves<LedgerKindPair>(row, "LedgerKind");
   Leaves<RowElementsPair>(row, "RowElements");
   Leaves<PeakPhasePair>("engine/memory/ledger/stage_memory.h", "PeakPhase");

@@ -55,7 +55,9 @@ class FakeExchange final : public HttpExchange {
   std::string peer() const override { return request_.peer; }
   std::string certificate_name() const override { return request_.certificate_name; }
 
-  absl::StatusOr<std::string> ReadBody() override {
+  using HttpExchange::ReadBody;
+  absl::StatusOr<std::string> ReadBody(absl::Status* place) override {
+    if (place != nullptr) *place = no_place;
     ++body_reads;
     if (!body_error.ok()) return body_error;
     return request_.body;
@@ -119,6 +121,7 @@ class FakeExchange final : public HttpExchange {
 
   int body_reads = 0;
   absl::Status body_error;
+  absl::Status no_place;  // of ReadBody(place)
   bool takes_bytes = true;
   int answers = 0;
   HttpAnswer answer;

@@ -20,7 +20,7 @@
 
 namespace sextant::server {
 
-// By the names of two unary methods, of which the first has GET, and of a stream.
+// By the names of three unary methods, of which the first has GET, and of a stream.
 class ScriptedService final : public Service {
  public:
   ScriptedService(Metrics& metrics, const CallRules& rules)
@@ -30,6 +30,7 @@ class ScriptedService final : public Service {
     };
     Add("PlanRun", scripted);
     Add("SizeModel", scripted);
+    Add("Admit", scripted);
     Add("WatchPlanRun", StreamHandler([this](Method& method, StreamTransport& transport) {
           return stream(method, transport);
         }));

@@ -10,6 +10,7 @@ import time
 from http2 import (ACK, END_STREAM, GOAWAY, HEADERS, MAX_CONCURRENT_STREAMS, PING, RST_STREAM,
                    SETTINGS, frame_bytes)
 
+CONNECTS = 60.0    # seconds that a busy machine may take for it
 PACED_FRAMES = 16  # sent at a time where calls wait for answers
 
 
@@ -57,11 +58,11 @@ class Target:
         """A connected socket, after the handshake."""
         if self.address.startswith("unix:"):
             out = socket.socket(socket.AF_UNIX)
-            out.settimeout(10)
+            out.settimeout(CONNECTS)
             out.connect(self.address.removeprefix("unix:"))
             return out
         host, _, port = self.address.rpartition(":")
-        out = socket.create_connection((host.strip("[]"), int(port)), timeout=10,
+        out = socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECTS,
                                        source_address=(self.source, 0) if self.source else None)
         if not self.tls:
             return out

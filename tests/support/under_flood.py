@@ -1,5 +1,6 @@
 """What a flood costs: memory and time of the programs that it meets, and plans beside it."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -13,7 +14,8 @@ import http2_floods
 from api import PlanRunRequest, grpc, json_format
 from sextantd import GOOD_REQUEST
 
-DEADLINE = 1.0  # seconds, of a plan
+DEADLINE = 1.0  # seconds, of a plan: a benchmark's, on a machine of its own
+PATIENCE = 60.0  # likewise, where other programs may use the machine: that it comes counts
 PERIOD = 0.1    # of plans
 LOOK = 0.5      # seconds between looks at what programs use
 IDLE = 0.05     # seconds that those which have done their work use in one, beside plans
@@ -85,13 +87,28 @@ class Cost:
     failures: list[tuple[str, str]]
 
 
+def command_of(kind, target, *flags):
+    return [sys.executable, http2_floods.__file__, kind, "--json", f"--target={target.address}",
+            f"--source={target.source}", f"--certificate={target.certificate}",
+            *(["--tls"] if target.tls else []), *flags]
+
+
 def run_flood(kind, target, *flags):
     """The flood, in a process of its own: how it Ended."""
-    command = [sys.executable, http2_floods.__file__, kind, "--json", f"--target={target.address}",
-               f"--source={target.source}", f"--certificate={target.certificate}",
-               *(["--tls"] if target.tls else []), *flags]
-    ended = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
+    ended = subprocess.run(command_of(kind, target, *flags), stdout=subprocess.PIPE, check=True,
+                           text=True)
     return http2_floods.Ended(**json.loads(ended.stdout))
+
+
+@contextlib.contextmanager
+def lasting_flood(kind, target):
+    """A flood that goes on, and stays, until the context ends or the server closes it."""
+    with subprocess.Popen(command_of(kind, target, "--seconds=600", "--linger=600"),
+                          stdout=subprocess.DEVNULL) as flood:
+        try:
+            yield
+        finally:
+            flood.kill()
 
 
 def wait_until_idle(processes):

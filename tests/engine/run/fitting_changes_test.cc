@@ -13,7 +13,6 @@
 #include "engine/model/presets/presets.h"
 #include "engine/run/memory_estimate.h"
 #include "engine/run/plan.h"
-#include "engine/run/run_change.h"
 #include "tests/engine/memory/ledger/random_job.h"
 #include "tests/engine/run/h100_runs.h"
 #include "tests/engine/run/plan_parts.h"

@@ -1,7 +1,5 @@
 // A plan's notes on the names and the layout of its request, and the four ways to give its model:
 // one of them has to be taken, and no two.
-#include "engine/run/plan_notes.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -207,6 +207,21 @@ TEST(ResolvedRun, WithAChangeKeepsTheCountedModel) {
   }
 }
 
+TEST(ResolvedRun, KnowsWhatAChangeLeaves) {
+  const RunSpec run = Decoder();
+  CallWork work;
+  const auto resolved = Resolve(run, {}, work);
+  ASSERT_THAT(resolved, IsOk());
+  const KnownParts cluster = resolved->Known({.layout = true, .device_count = true});
+  EXPECT_EQ(cluster.model, resolved->shape.checked);
+  EXPECT_EQ(cluster.flops, &resolved->flops);
+  EXPECT_EQ(cluster.devices, nullptr);
+  const KnownParts model = resolved->Known({.model = true, .training = true});
+  EXPECT_EQ(model.model, nullptr);
+  EXPECT_EQ(model.flops, nullptr);
+  EXPECT_EQ(model.devices, &*resolved);
+}
+
 TEST(ResolvedRun, WithAChangeReportsItsFaults) {
   const RunSpec run = Decoder();
   CallWork work;

@@ -206,6 +206,16 @@ TEST(SizeModel, EndsWithItsCall) {
   }
 }
 
+// For its parameters, for the search of its layouts and for the plan of the best; the preset was
+// counted before.
+TEST(SizeModel, CountsEachModelOnce) {
+  CallWork work;
+  const auto size = FindLargestModel(Family(), {}, {}, work);
+  ASSERT_TRUE(size.ok()) << size.status();
+  EXPECT_GT(size->tried.size(), 3U);
+  EXPECT_EQ(work.models(), static_cast<int64_t>(size->tried.size()));
+}
+
 const ArchitectureSpec& ShapeOfPreset(absl::string_view name) {
   const auto preset = FindModelPreset(name);
   EXPECT_TRUE(preset.ok()) << preset.status();

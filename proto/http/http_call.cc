@@ -1,4 +1,4 @@
-#include "server/fleet/http_post.h"
+#include "proto/http/http_call.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -19,30 +19,37 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "engine/base/status_macros.h"
 
-namespace sextant::server {
+namespace sextant::http {
 namespace {
 
 using std::chrono::steady_clock;
 
+constexpr std::chrono::seconds kIdle(1);
+
 // A connection to come, which OpenSSL makes; TLS is over it where there is a context.
 class Wire {
  public:
-  explicit Wire(steady_clock::time_point end) : end_(end) {}
+  // `idle` is called after each second without bytes, and returns false to end the wait.
+  Wire(steady_clock::time_point end, std::function<bool()> idle)
+      : end_(end), idle_(std::move(idle)) {}
 
-  absl::Status Open(const HttpPost& post);
+  absl::Status Open(const HttpCall& call);
   absl::Status Send(absl::string_view text);
-  // All until the other side closes.
-  absl::StatusOr<std::string> Receive(size_t max_bytes);
+  // All until the other side closes, and `take`, if it is not null, wants no more; it may take
+  // bytes from the start of what there is.
+  absl::StatusOr<std::string> Receive(size_t max_bytes,
+                                      const std::function<bool(std::string& received)>& take);
 
  private:
   absl::Status StartTls(const std::string& host, const std::string& ca_file);
   // Has `step` done, as often as it wants to be. Its last result; -1 when the time is over.
   int Complete(const std::function<int()>& step);
 
-  steady_clock::time_point end_;
+  const steady_clock::time_point end_;
+  const std::function<bool()> idle_;
   bool is_late_ = false;
+  bool is_ended_ = false;  // by idle_
   std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context_{nullptr, SSL_CTX_free};
   std::unique_ptr<BIO, decltype(&BIO_free_all)> bio_{nullptr, BIO_free_all};
 };
@@ -54,9 +61,13 @@ int Wire::Complete(const std::function<int()>& step) {
     pollfd wait = {.fd = -1, .events = POLLOUT, .revents = 0};
     if (BIO_should_read(bio_.get())) wait.events = POLLIN;
     BIO_get_fd(bio_.get(), &wait.fd);
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end_ - steady_clock::now());
-    is_late_ = left.count() <= 0 || poll(&wait, 1, static_cast<int>(left.count())) == 0;
+    auto left = std::chrono::ceil<std::chrono::milliseconds>(end_ - steady_clock::now());
+    is_late_ = left.count() <= 0;
     if (is_late_) return -1;
+    if (idle_ != nullptr) left = std::min<std::chrono::milliseconds>(left, kIdle);
+    const bool came = poll(&wait, 1, static_cast<int>(left.count())) != 0;
+    is_ended_ = !came && idle_ != nullptr && !idle_();
+    if (is_ended_) return -1;
   }
 }
 
@@ -80,8 +91,8 @@ absl::Status Wire::StartTls(const std::string& host, const std::string& ca_file)
   return absl::OkStatus();
 }
 
-absl::Status Wire::Open(const HttpPost& post) {
-  absl::string_view address = post.origin;
+absl::Status Wire::Open(const HttpCall& call) {
+  absl::string_view address = call.origin;
   const bool is_tls = absl::ConsumePrefix(&address, "https://");
   if (!is_tls) absl::ConsumePrefix(&address, "http://");
   // "[::1]:9090": the last colon is before a port unless the bracket closes after it.
@@ -94,7 +105,8 @@ absl::Status Wire::Open(const HttpPost& post) {
   absl::string_view host = address.substr(0, colon);
   if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
   if (is_tls) {
-    SEXTANT_RETURN_IF_ERROR(StartTls(std::string(host), post.ca_file));
+    const absl::Status started = StartTls(std::string(host), call.ca_file);
+    if (!started.ok()) return started;
   } else {
     bio_.reset(BIO_new(BIO_s_connect()));
   }
@@ -125,15 +137,17 @@ absl::Status Wire::Send(absl::string_view text) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> Wire::Receive(size_t max_bytes) {
+absl::StatusOr<std::string> Wire::Receive(size_t max_bytes,
+                                          const std::function<bool(std::string& received)>& take) {
   std::string out;
   std::array<char, size_t{1} << 14> part;
   while (true) {
     const int got =
         Complete([&] { return BIO_read(bio_.get(), part.data(), static_cast<int>(part.size())); });
     if (is_late_ || steady_clock::now() > end_) return absl::DeadlineExceededError("no answer");
-    if (got <= 0) return out;
+    if (got <= 0 || is_ended_) return out;
     out.append(part.data(), static_cast<size_t>(got));
+    if (take != nullptr && !take(out)) return out;
     if (out.size() > max_bytes) return absl::OutOfRangeError("the answer is too long");
   }
 }
@@ -156,11 +170,17 @@ absl::StatusOr<std::string> Unchunked(absl::string_view text) {
   }
 }
 
-absl::StatusOr<PostAnswer> ReadAnswer(absl::string_view text) {
-  PostAnswer out;
-  const size_t head_size = text.find("\r\n\r\n");
-  if (head_size == absl::string_view::npos || !absl::StartsWith(text, "HTTP/1.") ||
-      !absl::SimpleAtoi(text.substr(sizeof("HTTP/1.1"), 3), &out.status)) {
+// The end of the head, and its status; false where there is none.
+bool ReadHead(absl::string_view text, size_t* head_size, int* status) {
+  *head_size = text.find("\r\n\r\n");
+  return *head_size != absl::string_view::npos && absl::StartsWith(text, "HTTP/1.") &&
+         absl::SimpleAtoi(text.substr(sizeof("HTTP/1.1"), 3), status);
+}
+
+absl::StatusOr<HttpResult> ReadAnswer(absl::string_view text) {
+  HttpResult out;
+  size_t head_size = 0;
+  if (!ReadHead(text, &head_size, &out.status)) {
     return text.empty() ? absl::UnavailableError("it closed the connection")
                         : absl::DataLossError("it does not speak HTTP");
   }
@@ -172,7 +192,9 @@ absl::StatusOr<PostAnswer> ReadAnswer(absl::string_view text) {
     uint64_t size = 0;
     if (absl::EqualsIgnoreCase(header.first, "transfer-encoding") &&
         absl::EqualsIgnoreCase(value, "chunked")) {
-      SEXTANT_ASSIGN_OR_RETURN(out.body, Unchunked(body));
+      absl::StatusOr<std::string> whole = Unchunked(body);
+      if (!whole.ok()) return whole.status();
+      out.body = *std::move(whole);
       return out;
     }
     if (absl::EqualsIgnoreCase(header.first, "content-length") &&
@@ -184,19 +206,66 @@ absl::StatusOr<PostAnswer> ReadAnswer(absl::string_view text) {
   return out;
 }
 
-}  // namespace
+// Hands the lines of a body on, once the head of an answer 200 has come.
+class Lines {
+ public:
+  explicit Lines(const std::function<bool(absl::string_view line)>& on_line) : on_line_(on_line) {}
 
-absl::StatusOr<PostAnswer> PostHttp(const HttpPost& post) {
-  Wire wire(post.end);
-  SEXTANT_RETURN_IF_ERROR(wire.Open(post));
-  std::string text = absl::StrCat(
-      "POST ", post.path, " HTTP/1.1\r\nHost: ", post.origin.substr(post.origin.find("//") + 2),
-      "\r\nConnection: close\r\nContent-Length: ", post.body.size(), "\r\n");
-  for (const auto& [name, value] : post.headers) absl::StrAppend(&text, name, ": ", value, "\r\n");
-  absl::StrAppend(&text, "\r\n", post.body);
-  SEXTANT_RETURN_IF_ERROR(wire.Send(text));
-  SEXTANT_ASSIGN_OR_RETURN(const std::string answer, wire.Receive(post.max_bytes));
-  return ReadAnswer(answer);
+  bool Take(std::string& received) {
+    if (!has_head_) {
+      size_t head_size = 0;
+      int status = 0;
+      has_head_ = ReadHead(received, &head_size, &status) && status == 200;
+      if (!has_head_) return true;
+      received.erase(0, head_size + 4);
+    }
+    for (size_t end = 0; (end = received.find('\n')) != std::string::npos;) {
+      const std::string line = received.substr(0, end);
+      received.erase(0, end + 1);
+      if (!line.empty() && !on_line_(line)) return false;
+    }
+    return true;
+  }
+
+  bool has_head() const { return has_head_; }
+
+ private:
+  const std::function<bool(absl::string_view line)>& on_line_;
+  bool has_head_ = false;
+};
+
+// Lines come unframed where the answer is one of HTTP/1.0 (RFC 9112, section 6.1).
+std::string TextOf(const HttpCall& call) {
+  std::string out = absl::StrCat(
+      call.method, " ", call.path, call.on_line ? " HTTP/1.0" : " HTTP/1.1",
+      "\r\nHost: ", call.origin.substr(call.origin.find("//") + 2), "\r\nConnection: close\r\n");
+  if (!call.body.empty() || call.method == "POST") {
+    absl::StrAppend(&out, "Content-Length: ", call.body.size(), "\r\n");
+  }
+  for (const auto& [name, value] : call.headers) absl::StrAppend(&out, name, ": ", value, "\r\n");
+  absl::StrAppend(&out, "\r\n", call.body);
+  return out;
 }
 
-}  // namespace sextant::server
+}  // namespace
+
+absl::StatusOr<HttpResult> CallHttp(const HttpCall& call) {
+  std::function<bool()> idle;
+  if (call.on_line) idle = [&call] { return call.on_line(""); };
+  Wire wire(call.end, std::move(idle));
+  absl::Status sent = wire.Open(call);
+  if (sent.ok()) sent = wire.Send(TextOf(call));
+  if (!sent.ok()) return sent;
+  Lines lines(call.on_line);
+  std::function<bool(std::string&)> take;
+  if (call.on_line) take = [&lines](std::string& received) { return lines.Take(received); };
+  const absl::StatusOr<std::string> answer = wire.Receive(call.max_bytes, take);
+  if (lines.has_head()) {
+    if (!answer.ok() && !absl::IsDeadlineExceeded(answer.status())) return answer.status();
+    return HttpResult{.status = 200};
+  }
+  if (!answer.ok()) return answer.status();
+  return ReadAnswer(*answer);
+}
+
+}  // namespace sextant::http
