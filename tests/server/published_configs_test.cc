@@ -82,7 +82,7 @@ TEST(PublishedConfig, TiesByTheFieldAroundATextModel) {
   EXPECT_EQ(count("", "true"), count("", "") - 10 * 8);
 }
 
-// What the table below has no total of, by hand from the formulas of the layers.
+// Totals that the table below lacks, by hand from the formulas of the layers.
 // Bamba-9B: 29 layers of Mamba-2 of 102,286,976, 3 of attention of 41,943,040, 32 feed-forwards of
 // 176,160,768 with two norms, two tables of 525,336,576 and a norm.
 constexpr int64_t kBamba = 29 * 102'286'976LL + 3 * 41'943'040LL + 32 * (176'160'768LL + 8'192) +

@@ -292,62 +292,76 @@ void LayerBackward::WalkExperts(const ExpertsSpec& experts) {
   waiting_gradients_ = 0;
 }
 
-// Gradients follow the path of the tokens, to the experts' ranks and back.
-void LayerBackward::WalkRouted(const ExpertsSpec& experts) {
+LayerBackward::Routed LayerBackward::RoutedOf(const ExpertsSpec& experts) const {
   const ActivationContext& a = context_.activations;
   const int64_t width = experts.expert.size / ExpertTensorParallelSize(a.layout);
   const CheckedInt slots =
       ExpertSlotsPerSequence(experts, a.layout, a.batch, SequenceLengthOf(a, place_.part)) *
       a.batch.sequence_count;
-  const TokensOnTheirWay tokens = WayOf(experts, a);
-  const absl::string_view shape = RoutedShape(experts);
   const int64_t token = ExpertWidth(experts, sizes_.hidden);
-  const CheckedInt own = CheckedInt(sizes_.sequence_tokens) * token;
-  const CheckedInt sent = own * tokens.copies;
-  const CheckedInt received = slots * token;
-  const CheckedInt latent_weights = CheckedInt(experts.latent_size) * sizes_.hidden;
-  const CheckedInt features = slots * width;
-  const int64_t inputs = experts.expert.kind == FeedForwardKind::kGated ? 2 : 1;
-  const CheckedInt weights =
-      CheckedInt(width) * token * (experts.expert_count / a.layout.expert_parallel_size);
-  if (experts.latent_size > 0) {
-    Start(Branch::kFeedForward, Step::kOutput);
-    MakeRoutedOutputGradient();
-    Make("expert_sum_gradient", "b s l", own, "made by expert_latent's up");
-    MakeWeightGradient(
-        {.shape = "h l", .elements = latent_weights, .reads = ActivationSite::kExpertSum});
-  }
+  return {
+      .narrow = experts.latent_size > 0,
+      .shape = RoutedShape(experts),
+      .own = CheckedInt(sizes_.sequence_tokens) * token,
+      .received = slots * token,
+      .features = slots * width,
+      .inputs = experts.expert.kind == FeedForwardKind::kGated ? 2 : 1,
+      .weights = CheckedInt(width) * token * (experts.expert_count / a.layout.expert_parallel_size),
+      .latent_weights = CheckedInt(experts.latent_size) * sizes_.hidden};
+}
+
+// Gradients follow the path of the tokens, to the experts' ranks and back.
+void LayerBackward::WalkRouted(const ExpertsSpec& experts) {
+  const TokensOnTheirWay tokens = WayOf(experts, context_.activations);
+  const Routed routed = RoutedOf(experts);
+  const CheckedInt sent = routed.own * tokens.copies;
+  if (routed.narrow) WalkExpertSum(routed);
   Start(Branch::kFeedForward, Step::kOutput);
-  if (experts.latent_size > 0) {
-    Make("expert_sum_gradient", "b s l", own, "read by the combination");
+  if (routed.narrow) {
+    Make("expert_sum_gradient", "b s l", routed.own, "read by the combination");
   } else {
     MakeRoutedOutputGradient();
   }
   Make("combined_gradient", tokens.shape, sent, tokens.why);
-  Make("expert_output_gradient", shape, received, "the same, at the experts' ranks");
+  Make("expert_output_gradient", routed.shape, routed.received, "the same, at the experts' ranks");
+  WalkRoutedProducts(routed);
+  Start(Branch::kFeedForward, Step::kInput);
+  Make("expert_input_gradient", routed.shape, routed.received, "at the experts' ranks");
+  Make("dispatched_gradient", tokens.shape, sent, "the same, back at the tokens' ranks");
+  if (!routed.narrow) return MakeInputGradient("branch_input_gradient");
+  Make("latent_gradient", "b s l", routed.own, "made by the step");
+  Start(Branch::kFeedForward, Step::kInput);
+  Make("latent_gradient", "b s l", routed.own, "read by expert_latent's down");
+  MakeInputGradient("branch_input_gradient");
+  MakeWeightGradient({.shape = "l h",
+                      .elements = routed.latent_weights,
+                      .reads = ActivationSite::kFeedForwardInput});
+}
+
+void LayerBackward::WalkExpertSum(const Routed& routed) {
   Start(Branch::kFeedForward, Step::kOutput);
-  Make("expert_output_gradient", shape, received, "read by down");
+  MakeRoutedOutputGradient();
+  Make("expert_sum_gradient", "b s l", routed.own, "made by expert_latent's up");
+  MakeWeightGradient(
+      {.shape = "h l", .elements = routed.latent_weights, .reads = ActivationSite::kExpertSum});
+}
+
+void LayerBackward::WalkRoutedProducts(const Routed& routed) {
+  const CheckedInt features = routed.features;
+  Start(Branch::kFeedForward, Step::kOutput);
+  Make("expert_output_gradient", routed.shape, routed.received, "read by down");
   Make("down_input_gradient", "b s k f", features, "made by down");
   MakeWeightGradient(
-      {.shape = "E h f", .elements = weights, .reads = ActivationSite::kExpertInner});
+      {.shape = "E h f", .elements = routed.weights, .reads = ActivationSite::kExpertInner});
   Start(Branch::kFeedForward, Step::kCore);
   Make("down_input_gradient", "b s k f", features, "read by the activation function");
-  Make("up_gradient", "b s k f", features * inputs, "made by it; of gate and up");
+  Make("up_gradient", "b s k f", features * routed.inputs, "made by it; of gate and up");
   Start(Branch::kFeedForward, Step::kInput);
-  Make("up_gradient", "b s k f", features * inputs, "read by the matrices; of gate and up");
-  Make("expert_input_gradient", shape, received, "made by them");
-  MakeWeightGradient(
-      {.shape = "E f h", .elements = weights * inputs, .reads = ActivationSite::kExpertInput});
-  Start(Branch::kFeedForward, Step::kInput);
-  Make("expert_input_gradient", shape, received, "at the experts' ranks");
-  Make("dispatched_gradient", tokens.shape, sent, "the same, back at the tokens' ranks");
-  if (experts.latent_size == 0) return MakeInputGradient("branch_input_gradient");
-  Make("latent_gradient", "b s l", own, "made by the step");
-  Start(Branch::kFeedForward, Step::kInput);
-  Make("latent_gradient", "b s l", own, "read by expert_latent's down");
-  MakeInputGradient("branch_input_gradient");
-  MakeWeightGradient(
-      {.shape = "l h", .elements = latent_weights, .reads = ActivationSite::kFeedForwardInput});
+  Make("up_gradient", "b s k f", features * routed.inputs, "read by the matrices; of gate and up");
+  Make("expert_input_gradient", routed.shape, routed.received, "made by them");
+  MakeWeightGradient({.shape = "E f h",
+                      .elements = routed.weights * routed.inputs,
+                      .reads = ActivationSite::kExpertInput});
 }
 
 // The gradient of the routed experts' sum, at the residual's width.

@@ -124,8 +124,23 @@ class LayerBackward {
   void WalkBlock(const Block& block);
   void MakeCore(const Block& block, const BlockOp& op);
   void MakeBlockGradient(const Block& block, BlockValueId id);
+  // Routed experts on this GPU, in elements.
+  struct Routed {
+    bool narrow = false;  // of another width than the residual
+    absl::string_view shape;
+    CheckedInt own = 0;       // of a rank's tokens, one each
+    CheckedInt received = 0;  // of the experts' slots
+    CheckedInt features = 0;
+    int64_t inputs = 1;  // matrices that read a token
+    CheckedInt weights = 0;
+    CheckedInt latent_weights = 0;
+  };
+
   void WalkExperts(const ExpertsSpec& experts);
+  Routed RoutedOf(const ExpertsSpec& experts) const;
   void WalkRouted(const ExpertsSpec& experts);
+  void WalkExpertSum(const Routed& routed);
+  void WalkRoutedProducts(const Routed& routed);
   void MakeRoutedOutputGradient();
   void WalkFeedForward(const Inner& inner, LayerBranch branch);
   void WalkAttention(const AttentionSpec& attention, LayerBranch branch);

@@ -111,7 +111,7 @@ MixerSpec KimiDelta(int64_t heads, int64_t head_size, int64_t convolution, bool 
           .gate_rank = low_rank ? head_size : 0};
 }
 
-// What Kimi K3 has beyond Kimi Linear.
+// Layers of Kimi K3 that Kimi Linear lacks.
 void RefuseKimiK3(ConfigReader& config) {
   constexpr absl::string_view kResiduals = "attn_res_block_size";
   if (config.Find(kResiduals) == nullptr) return;

@@ -87,7 +87,7 @@ struct WeightSite {
 // The site of `tensor`, one of a layer's (AddLayerWeights()).
 WeightSite SiteOf(const WeightTensor& tensor);
 
-// What `tensor`, one of `layer`'s, makes. Keys that are values make both.
+// The activations that `tensor`, one of `layer`'s, makes. Keys that are values make both.
 ActivationSet MadeBy(const WeightTensor& tensor, const LayerSpec& layer);
 
 // All activations that need a gradient, given those that need one at the layer's start and those

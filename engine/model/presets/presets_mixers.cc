@@ -1,5 +1,5 @@
 // Models with mixers: delta rules, state-space layers and short convolutions, alone, between layers
-// of attention or in parallel with it; and those whose experts stand beside a feed-forward.
+// of attention or in parallel with it; and those with both a feed-forward and experts in a layer.
 #include "engine/model/presets/preset_table.h"
 
 namespace sextant {

@@ -103,7 +103,9 @@ TEST(CheckArchitecture, BoundsListsAndNames) {
           {"m.layer_kinds[0].name", [](S& s) { s.layer_kinds[0].name = "new\nline"; }},
           {"m.layer_kinds[0].name", [](S& s) { s.layer_kinds[0].name = "caf\xc3\xa9"; }},
           {"m.frozen_components",
-           [](S& s) { s.frozen_components.assign(kWeightComponentCount + 1, WeightComponent::kNorm); }},
+           [](S& s) {
+             s.frozen_components.assign(kWeightComponentCount + 1, WeightComponent::kNorm);
+           }},
       });
   ArchitectureSpec spec = SmallDecoder();
   spec.layer_kinds[0].name = longest;

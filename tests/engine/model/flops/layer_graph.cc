@@ -235,7 +235,7 @@ class LayerGraph {
     sum = sum.empty() ? made : graph_.Add(sum, made);
   }
 
-  // Of the residual `x` and the branch's input `z`.
+  // `x` is the residual, and `z` the branch's input.
   std::string FeedForwards(const std::string& x, const std::string& z) {
     const LayerNorms& norms = layer_.norms;
     std::string sum;
