@@ -15,6 +15,7 @@ enum class MixerKind {
   kMamba1,            // Gu, Dao 2023 (arXiv 2312.00752)
   kShortConvolution,  // Liquid AI 2025 (arXiv 2511.23404); LFM2
 };
+inline constexpr MixerKind kLastMixerKind = MixerKind::kShortConvolution;
 
 // Sizes in the words of state-space models; in those of linear attention a state is of one head,
 // state_size x head_size: keys by values. A short convolution has hidden_size channels and no
