@@ -21,6 +21,10 @@ constexpr MixerFacts kMixers[] = {
      .decay_rank_required = true,
      .inner_norms = true},
     {.name = "short_convolution", .program = ShortConvolutionBlock, .heads = MixerHeads::kNone},
+    {.name = "lightning_attention",
+     .program = LightningBlock,
+     .heads = MixerHeads::kOwnKeys,
+     .convolution = false},
 };
 
 }  // namespace

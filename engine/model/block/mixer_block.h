@@ -50,6 +50,7 @@ Block KimiDeltaBlock(const MixerSpec& mixer, int64_t hidden_size);
 Block Mamba2Block(const MixerSpec& mixer, int64_t hidden_size);
 Block Mamba1Block(const MixerSpec& mixer, int64_t hidden_size);
 Block ShortConvolutionBlock(const MixerSpec& mixer, int64_t hidden_size);
+Block LightningBlock(const MixerSpec& mixer, int64_t hidden_size);
 
 }  // namespace sextant
 
