@@ -318,7 +318,7 @@ class StepPlanner {
   void AddMixers() {
     Note note = {.kind = NoteKind::kMixersNotMeasured, .text = ""};
     for (const LayerSpec& layer : resolved_.memory->spec().layer_kinds) {
-      if (!layer.mixer.has_value() || layer.mixer->kind == MixerKind::kShortConvolution) continue;
+      if (!layer.mixer.has_value() || !HasHeads(*layer.mixer)) continue;
       std::string name(MixerName(layer.mixer->kind));
       if (absl::c_linear_search(note.names, name)) continue;
       note.names.push_back(std::move(name));

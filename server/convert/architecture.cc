@@ -17,7 +17,7 @@ using HeadNormPair = SameNumbers<QueryKeyNorm::kAllHeads, v1::Attention::QueryKe
 using OutputGatePair = SameNumbers<OutputGate::kPerHead, v1::Attention::OutputGate_MAX>;
 using AttentionMaskPair = OneLater<AttentionMask::kFull, v1::AttentionMask_MAX>;
 using WidthKindPair = SameNumbers<FeedForwardKind::kGated, v1::FeedForward::Kind_MAX>;
-using MixerKindPair = SameNumbers<MixerKind::kShortConvolution, v1::MixerKind_MAX>;
+using MixerKindPair = SameNumbers<kLastMixerKind, v1::MixerKind_MAX>;
 using OutputHeadPair = SameNumbers<OutputHeadKind::kUntied, v1::OutputHead_MAX>;
 
 IndexerSpec IndexerFrom(const v1::Attention::Indexer& m) {

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/model/architecture/check_architecture.h"
+#include "engine/model/block/mixer_block.h"
 
 namespace sextant {
 namespace {
@@ -181,35 +182,41 @@ void CheckMixerHeads(const MixerSpec& m, absl::string_view path, FieldViolations
 }
 
 // A rank, a norm or a size that the kind does not have would be ignored.
-void CheckMixerKind(const MixerSpec& m, absl::string_view path, FieldViolations& violations) {
+void CheckMixerFields(const MixerSpec& m, absl::string_view path, FieldViolations& violations) {
   constexpr absl::string_view kOther = "is not of this kind of mixer: leave it out";
-  const bool kimi = m.kind == MixerKind::kKimiDelta;
-  const bool mamba_1 = m.kind == MixerKind::kMamba1;
-  const bool states = m.kind != MixerKind::kShortConvolution;
+  const MixerFacts& facts = FactsOf(m.kind);
+  const bool heads = HasHeads(m);
   const struct {
     bool given;
     bool known;
     absl::string_view name;
   } rules[] = {
-      {m.head_count != 0, states, "head_count"},
-      {m.head_size != 0, states, "head_size"},
-      {m.group_count != 0, states, "group_count"},
-      {m.state_size != 0, states, "state_size"},
-      {m.decay_rank != 0, kimi || mamba_1, "decay_rank"},
-      {m.gate_rank != 0, kimi, "gate_rank"},
-      {m.output_norm, m.kind == MixerKind::kMamba2, "output_norm"},
-      {m.inner_norms, mamba_1, "inner_norms"},
+      {m.head_count != 0, heads, "head_count"},
+      {m.head_size != 0, heads, "head_size"},
+      {m.group_count != 0, heads, "group_count"},
+      {m.state_size != 0, heads, "state_size"},
+      {m.convolution_size != 0, facts.convolution, "convolution_size"},
+      {m.convolution_bias, facts.convolution, "convolution_bias"},
+      {m.decay_rank != 0, facts.decay_rank, "decay_rank"},
+      {m.gate_rank != 0, facts.gate_rank, "gate_rank"},
+      {m.output_norm, facts.output_norm, "output_norm"},
+      {m.inner_norms, facts.inner_norms, "inner_norms"},
   };
   for (const auto& rule : rules) {
     if (rule.given && !rule.known) violations.Add(FieldPath(path, rule.name), kOther);
   }
-  violations.RequireRange(path, "decay_rank", m.decay_rank, mamba_1 ? 1 : 0, kMaxHiddenSize);
+  violations.RequireRange(path, "decay_rank", m.decay_rank, facts.decay_rank_required ? 1 : 0,
+                          kMaxHiddenSize);
   violations.RequireRange(path, "gate_rank", m.gate_rank, 0, kMaxHiddenSize);
-  if (mamba_1 && (m.head_size != 1 || m.group_count != 1)) {
+}
+
+void CheckMixerKeys(const MixerSpec& m, absl::string_view path, FieldViolations& violations) {
+  const MixerHeads heads = FactsOf(m.kind).heads;
+  if (heads == MixerHeads::kChannels && (m.head_size != 1 || m.group_count != 1)) {
     violations.Add(FieldPath(path, "head_size"),
-                   "must be 1, as group_count must: each channel of Mamba-1 is a head");
+                   "must be 1, as group_count must: each channel of this mixer is a head");
   }
-  if (kimi && m.group_count != m.head_count) {
+  if (heads == MixerHeads::kOwnKeys && m.group_count != m.head_count) {
     violations.Add(FieldPath(path, "group_count"),
                    absl::StrCat("must be head_count (", m.head_count,
                                 "), since each head has keys of its own, not ", m.group_count));
@@ -220,9 +227,12 @@ void CheckMixer(const MixerSpec& m, absl::string_view path, FieldViolations& vio
   if (m.kind == MixerKind::kUnspecified) {
     return violations.Add(FieldPath(path, "kind"), "is required");
   }
-  violations.Require(path, "convolution_size", m.convolution_size, 1, kMaxConvolutionSize);
-  if (m.kind != MixerKind::kShortConvolution) CheckMixerHeads(m, path, violations);
-  CheckMixerKind(m, path, violations);
+  if (FactsOf(m.kind).convolution) {
+    violations.Require(path, "convolution_size", m.convolution_size, 1, kMaxConvolutionSize);
+  }
+  if (HasHeads(m)) CheckMixerHeads(m, path, violations);
+  CheckMixerFields(m, path, violations);
+  CheckMixerKeys(m, path, violations);
 }
 
 // A norm of a missing branch would be counted, yet never run.

@@ -45,7 +45,7 @@ enum class BlockOpKind {
   kProject,   // reads one value, multiplies it by each of its matrices
   kConvolve,  // along the sequence, channel by channel, with its activation function
   kNorm,      // of the first value it reads, times the gate that it reads second, if any
-  kMultiply,  // two values, element by element
+  kMultiply,  // two values, element by element; of one value, a function
   kCore,      // Block::core
 };
 

@@ -3,28 +3,32 @@
 #include <cstddef>
 
 namespace sextant {
+namespace {
 
-Block MixerBlock(const MixerSpec& mixer, int64_t hidden_size) {
-  switch (mixer.kind) {
-    case MixerKind::kGatedDeltaNet:
-      return GatedDeltaNetBlock(mixer, hidden_size);
-    case MixerKind::kKimiDelta:
-      return KimiDeltaBlock(mixer, hidden_size);
-    case MixerKind::kMamba2:
-      return Mamba2Block(mixer, hidden_size);
-    case MixerKind::kMamba1:
-      return Mamba1Block(mixer, hidden_size);
-    case MixerKind::kShortConvolution:
-    case MixerKind::kUnspecified:  // not reached: CheckMixer() refuses it
-      return ShortConvolutionBlock(mixer, hidden_size);
-  }
-  return {};
-}
+// By MixerKind, from the first one that is a kind.
+constexpr MixerFacts kMixers[] = {
+    {.name = "gated_delta_net", .program = GatedDeltaNetBlock},
+    {.name = "kimi_delta",
+     .program = KimiDeltaBlock,
+     .heads = MixerHeads::kOwnKeys,
+     .decay_rank = true,
+     .gate_rank = true},
+    {.name = "mamba2", .program = Mamba2Block, .output_norm = true},
+    {.name = "mamba1",
+     .program = Mamba1Block,
+     .heads = MixerHeads::kChannels,
+     .decay_rank = true,
+     .decay_rank_required = true,
+     .inner_norms = true},
+    {.name = "short_convolution", .program = ShortConvolutionBlock, .heads = MixerHeads::kNone},
+    {.name = "lightning_attention",
+     .program = LightningBlock,
+     .heads = MixerHeads::kOwnKeys,
+     .convolution = false},
+};
 
-absl::string_view MixerName(MixerKind kind) {
-  constexpr absl::string_view kNames[] = {"",        "gated_delta_net", "kimi_delta",
-                                          "mamba_2", "mamba_1",         "short_convolution"};
-  return kNames[static_cast<size_t>(kind)];
-}
+}  // namespace
+
+const MixerFacts& FactsOf(MixerKind kind) { return kMixers[static_cast<size_t>(kind) - 1]; }
 
 }  // namespace sextant

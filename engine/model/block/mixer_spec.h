@@ -14,7 +14,9 @@ enum class MixerKind {
   kMamba2,            // Dao, Gu 2024 (arXiv 2405.21060)
   kMamba1,            // Gu, Dao 2023 (arXiv 2312.00752)
   kShortConvolution,  // Liquid AI 2025 (arXiv 2511.23404); LFM2
+  kLightning,         // Qin et al. 2024 (arXiv 2401.04658); MiniMax-01 (arXiv 2501.08313)
 };
+inline constexpr MixerKind kLastMixerKind = MixerKind::kLightning;
 
 // Sizes in the words of state-space models; in those of linear attention a state is of one head,
 // state_size x head_size: keys by values. A short convolution has hidden_size channels and no

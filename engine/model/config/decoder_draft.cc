@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "engine/model/block/mixer_block.h"
 
 namespace sextant {
 namespace {
@@ -20,24 +21,6 @@ absl::string_view NameOf(LayerSpan span) {
       return "chunked";
   }
   return "global";
-}
-
-absl::string_view NameOf(MixerKind kind) {
-  switch (kind) {
-    case MixerKind::kGatedDeltaNet:
-      return "gated_delta_net";
-    case MixerKind::kKimiDelta:
-      return "kimi_delta";
-    case MixerKind::kMamba2:
-      return "mamba2";
-    case MixerKind::kMamba1:
-      return "mamba1";
-    case MixerKind::kShortConvolution:
-      return "short_convolution";
-    case MixerKind::kUnspecified:
-      break;
-  }
-  return "mixer";
 }
 
 AttentionSpec AttentionOf(const DecoderDraft& d) {
@@ -168,7 +151,8 @@ class LayerList {
     const bool parts = Differ([](const LayerTraits& t) { return t.parts; });
     const absl::string_view attention = spans ? NameOf(traits.span) : "attention";
     if (traits.parts.mixer) {
-      return absl::StrCat(traits.parts.attention ? "attention_" : "", NameOf(draft_.mixer->kind));
+      return absl::StrCat(traits.parts.attention ? "attention_" : "",
+                          MixerName(draft_.mixer->kind));
     }
     return std::string((spans || parts) && traits.parts.attention ? attention : "");
   }

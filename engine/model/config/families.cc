@@ -136,7 +136,6 @@ constexpr char kDeltaNet[] = "holds gated delta nets (linear attention)";
 constexpr char kMamba1[] = "holds state-space layers (Mamba-1)";
 constexpr char kMamba2[] = "holds state-space layers (Mamba-2)";
 constexpr char kTimeMixing[] = "holds recurrent layers (RWKV's time mixing)";
-constexpr char kLightning[] = "holds lightning attention (linear attention)";
 constexpr char kEncoder[] = "is an encoder of another kind than BERT's and T5's";
 constexpr char kVision[] = "is a vision model";
 constexpr char kMultimodal[] =
@@ -152,9 +151,6 @@ constexpr Unsupported kUnsupported[] = {
     {"recurrent_gemma", "holds recurrent layers (RG-LRU)"},
     {"rwkv", kTimeMixing},
     {"rwkv7", kTimeMixing},
-    {"minimax", kLightning},
-    {"minimax_m1", kLightning},
-    {"minimax_text_01", kLightning},
     {"minimax_m3", "holds attention with an indexer over blocks"},
     {"deepseek_v4", "holds compressed attention with an indexer, and hyper-connections"},
     {"gemma3n_text", "holds copies of the residual stream, and embeddings of each layer"},

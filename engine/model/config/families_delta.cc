@@ -1,4 +1,5 @@
-// Decoders some of whose layers have a delta rule or a short convolution in place of attention.
+// Decoders some of whose layers have a delta rule, lightning attention or a short convolution in
+// place of attention.
 //
 // Read in huggingface/transformers src/transformers/models (August 2026): modeling_*.py and
 // configuration_*.py of qwen3_next, qwen3_5, qwen3_5_moe, lfm2 and lfm2_moe; in ml-explore/mlx-lm
@@ -225,6 +226,43 @@ void ReadLfm2MoeOptions(ConfigReader& config, DecoderDraft& draft) {
   ReadConvolution(config, draft);
 }
 
+// 0 is lightning attention, 1 attention. The factors of residuals are no parameters.
+void ReadMiniMaxOptions(ConfigReader& config, DecoderDraft& draft) {
+  ReadExperts(config, {.expert_count = "num_local_experts"}, draft.feed_forward_size, draft);
+  draft.mixer = MixerSpec{.kind = MixerKind::kLightning,
+                          .head_count = draft.head_count,
+                          .head_size = draft.head_size,
+                          .group_count = draft.head_count,
+                          .state_size = draft.head_size};
+  if (config.Size("shared_intermediate_size") > 0) {
+    config.Refuse("shared_intermediate_size", "must be 0: a shared expert is not known here");
+  }
+  Pass(config, {"block_size", "full_attn_alpha_factor", "full_attn_beta_factor",
+                "layernorm_full_attention_alpha", "layernorm_full_attention_beta",
+                "layernorm_linear_attention_alpha", "layernorm_linear_attention_beta",
+                "layernorm_mlp_alpha", "layernorm_mlp_beta", "linear_attn_alpha_factor",
+                "linear_attn_beta_factor", "mlp_alpha_factor", "mlp_beta_factor", "postnorm",
+                "rotary_dim", "shared_moe_mode"});
+  if (ReadMixerTypes("layer_types", {.attention = "full_attention", .mixer = "linear_attention"},
+                     kMixerAndFeedForward, config, draft)) {
+    return;
+  }
+  const auto types = config.Integers("attn_type_list");
+  if (!types.has_value() || static_cast<int64_t>(types->size()) != draft.layer_count) {
+    return config.Refuse("attn_type_list", "is required: write 0 or 1 for each layer");
+  }
+  SetParts([&](int64_t i) { return (*types)[static_cast<size_t>(i)] == 1; }, kMixerAndFeedForward,
+           draft);
+}
+
+constexpr Family MiniMaxFamily(absl::string_view model_type, absl::string_view architecture) {
+  return {.model_type = model_type,
+          .architecture = architecture,
+          .key_value_head_count_required = true,
+          .head_size_required = true,
+          .read_options = ReadMiniMaxOptions};
+}
+
 constexpr Family QwenFamily(absl::string_view model_type, absl::string_view architecture,
                             void (*read_options)(ConfigReader&, DecoderDraft&)) {
   return {.model_type = model_type,
@@ -238,6 +276,9 @@ constexpr Family QwenFamily(absl::string_view model_type, absl::string_view arch
 }
 
 constexpr Family kDeltaFamilies[] = {
+    MiniMaxFamily("minimax", "MiniMaxForCausalLM"),
+    MiniMaxFamily("minimax_text_01", "MiniMaxText01ForCausalLM"),
+    MiniMaxFamily("minimax_m1", "MiniMaxM1ForCausalLM"),
     QwenFamily("qwen3_next", "Qwen3NextForCausalLM", ReadQwen3NextOptions),
     QwenFamily("qwen3_5_text", "Qwen3_5ForCausalLM", ReadQwen35Options),
     QwenFamily("qwen3_5_moe_text", "Qwen3_5MoeForCausalLM", ReadQwen35MoeOptions),

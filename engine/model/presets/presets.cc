@@ -55,6 +55,8 @@ constexpr Repository kRepositories[] = {
     {"gptj6b", "gpt-j-6b"},
     {"llama4maverick17b128e", "llama-4-maverick"},
     {"llama4scout17b16e", "llama-4-scout"},
+    {"minimaxm140k", "minimax-text-01"},
+    {"minimaxm180k", "minimax-text-01"},
     {"mambacodestral7bv0.1", "codestral-mamba-7b"},
     {"mistrallarge", "mistral-large-2"},
     {"mistralnemo", "mistral-nemo-12b"},

@@ -291,6 +291,19 @@ constexpr ConfigField kGemma4[] = {
 
 constexpr PresetRow kGemma4Rows[] = {{"gemma-4-26b-a4b", {30, 2816, 2112, 16, 8}}};
 
+constexpr ConfigField kMiniMax[] = {
+    {"model_type", "minimax_text_01"},
+    {"head_dim", 128},
+    {"num_local_experts", 32},
+    {"num_experts_per_tok", 2},
+    {"vocab_size", 200064},
+    {"layer_types",
+     WordsByLetter{
+         "linear_attention", "full_attention",
+         "sssssssxsssssssxsssssssxsssssssxsssssssxsssssssxsssssssxsssssssxsssssssxsssssssx"}}};
+
+constexpr PresetRow kMiniMaxRows[] = {{"minimax-text-01", {80, 6144, 9216, 64, 8}}};
+
 constexpr PresetTable kMixerTables[] = {
     {kConfigSource, kQwen3Next, kQwenColumns, kQwen3NextRows},
     {kAheadSource, kQwen35, kQwenColumns, kQwen35Rows},
@@ -311,6 +324,7 @@ constexpr PresetTable kMixerTables[] = {
     {kConfigSource, kLfm2Large, kLfmColumns, kLfm2LargeRows},
     {kConfigSource, kLfm2Moe, kLfmColumns, kLfm2MoeRows},
     {kConfigSource, kLongcat, {}, kLongcatRows},
+    {kConfigSource, kMiniMax, kGroupedSizes, kMiniMaxRows},
     {kGatedSource, kGemma4, kGroupedSizes, kGemma4Rows},
 };
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
+#include "engine/model/block/mixer_block.h"
 #include "engine/model/sharding/layer_placement.h"
 
 namespace sextant {
@@ -48,8 +49,9 @@ void AddMixer(const LayerSpec& layer, int64_t hidden_size, CutSizes& out) {
   const auto add = [&](int64_t size, absl::string_view what) {
     out.push_back({.size = size, .layer = &layer, .branch = "mixer.", .what = what});
   };
-  if (mixer.kind == MixerKind::kMamba1) return add(1, "head_count, which Mamba-1 does not divide");
-  if (mixer.kind == MixerKind::kShortConvolution) return add(hidden_size, "hidden_size");
+  const MixerHeads heads = FactsOf(mixer.kind).heads;
+  if (heads == MixerHeads::kChannels) return add(1, "head_count, which ranks do not divide");
+  if (heads == MixerHeads::kNone) return add(hidden_size, "hidden_size");
   add(mixer.head_count, "head_count");
   add(mixer.group_count, "group_count");
 }

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/model/architecture/check_architecture.h"
+#include "engine/model/block/mixer_block.h"
 
 namespace sextant {
 namespace {
@@ -138,8 +139,7 @@ class MicroBatchCheck {
     if (context <= 1 || layout_.tensor_parallel_size < 1) return;
     for (const LayerSpec& layer : spec_.layer_kinds) {
       if (!layer.mixer.has_value()) continue;
-      const bool channels = layer.mixer->kind == MixerKind::kShortConvolution;
-      const int64_t all = channels ? spec_.hidden_size : layer.mixer->head_count;
+      const int64_t all = HasHeads(*layer.mixer) ? layer.mixer->head_count : spec_.hidden_size;
       const int64_t heads = all / layout_.tensor_parallel_size;
       if (heads < 1 || heads % context == 0) continue;
       return Add(kLayout, "context_parallel_size",

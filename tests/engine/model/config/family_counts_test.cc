@@ -40,6 +40,7 @@ TEST(FamilyCounts, OfSmallModelsByHand) {
   // In 8 x (2 x 12 + 2 x 10 + 4), filters and a bias 3 x (12 + 20), 3 x 4, out 12 x 8; its norm
   // would add 12.
   constexpr int64_t kMamba2 = 8 * 48 + 3 * 32 + 12 + 96;
+  constexpr int64_t kLightning = 80 + 3 * 328 + 256 + 4 * (4 * 384 + 32 + 16) + 88;
   const std::map<absl::string_view, int64_t> totals = {
       {"gpt2", 80 + 48 + 4 * kGpt2Layer + 16},
       {"gpt_bigcode", 80 + 48 + 4 * (kGpt2Layer - 2 * 4 * 8 - 2 * 4) + 16},
@@ -152,6 +153,10 @@ TEST(FamilyCounts, OfSmallModelsByHand) {
       {"nemotron_h", 80 + (kMamba2 + 12) + 256 + 256 + (4 * 60 + 80 + 160 + 32 + 4) + 4 * 8 + 88},
       {"falcon_h1", kLlama + 4 * kMamba2},
       {"mamba2", 80 + 4 * (kMamba2 + 12 + 8) + 88},
+      // Lightning attention of 8 channels: queries, keys, values, gate and out 5 x 64, a norm of 8.
+      {"minimax", kLightning},
+      {"minimax_text_01", kLightning},
+      {"minimax_m1", kLightning},
       {"bamba", 80 + 3 * (kMamba2 + 12) + 256 + 4 * (384 + 16) + 88},
       // Channels 16: in 8 x 32, filters and a bias 3 x 16, 16 x (3 + 10), 3 x 16 + 16, 16 x 5, 16,
       // out 16 x 8, and norms of 3, 5 and 5.

@@ -121,6 +121,12 @@ const std::map<absl::string_view, Fields>& MixerFields() {
         {"state_size", 5},
         {"conv_kernel", 2}}},
       {"bamba", WithMamba2({})},
+      {"minimax",
+       LlamaWith({{"head_dim", 4}, {"num_local_experts", 4}, {"num_experts_per_tok", 2}})},
+      {"minimax_text_01",
+       LlamaWith({{"head_dim", 4}, {"num_local_experts", 4}, {"num_experts_per_tok", 2}})},
+      {"minimax_m1",
+       LlamaWith({{"head_dim", 4}, {"num_local_experts", 4}, {"num_experts_per_tok", 2}})},
       {"jamba", LlamaWith({{"num_experts", 4},
                            {"num_experts_per_tok", 2},
                            {"attn_layer_period", 4},
@@ -140,6 +146,13 @@ void AddMixerArrays(absl::string_view model_type, ConfigFields& out) {
   if (model_type == "gemma4_text") {
     out["layer_types"] = TextArray(
         {"sliding_attention", "sliding_attention", "sliding_attention", "full_attention"});
+  }
+  if (model_type == "minimax") {
+    out["layer_types"] =
+        TextArray({"linear_attention", "linear_attention", "linear_attention", "full_attention"});
+  }
+  if (model_type == "minimax_text_01" || model_type == "minimax_m1") {
+    out["attn_type_list"] = NumberArray({0, 0, 0, 1});
   }
   if (model_type == "bamba") out["attn_layer_indices"] = NumberArray({1});
   if (model_type != "kimi_linear") return;

@@ -96,6 +96,8 @@ TEST(FindModelPreset, KnowsRepositoriesAndTags) {
       {"baidu/ERNIE-4.5-21B-A3B-Base-PT", "ernie-4.5-21b-a3b"},
       {"inclusionAI/Ling-mini-2.0", "ling-mini-2.0"},
       {"MiniMaxAI/MiniMax-M2", "minimax-m2"},
+      {"MiniMaxAI/MiniMax-Text-01", "minimax-text-01"},
+      {"MiniMaxAI/MiniMax-M1-80k", "minimax-text-01"},
       {"tencent/Hunyuan-A13B-Instruct", "hunyuan-a13b"},
       {"arcee-ai/Trinity-Mini", "trinity-mini"},
       {"rednote-hilab/dots.llm1.base", "dots.llm1"},
