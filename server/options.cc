@@ -107,6 +107,11 @@ void DefineFlags(CLI::App& app, ServerOptions& options) {
       ->check(CLI::Range(0, 19).description(""))
       ->type_name("NUMBER")
       ->capture_default_str();
+  app.add_option("--search_threads", options.search_threads,
+                 "threads that search at a time, each kind of search its own (default: one a "
+                 "processor, and one less where there are several)")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->type_name("COUNT");
   app.add_option("--drain_announce_seconds", options.drain_announce_seconds,
                  "after SIGTERM: how long to serve on while health says NOT_SERVING")
       ->type_name("SECONDS")

@@ -45,6 +45,7 @@ struct ServerOptions {
   CallLogLevel log_calls = CallLogLevel::kAll;
   LogLevel log_level = LogLevel::kInfo;
   int search_niceness = 10;  // of the threads that search, as nice(1) has it
+  int search_threads = 0;    // that search at a time; 0: one a processor, and one less of several
   double drain_announce_seconds = 1;
   double drain_grace_seconds = 10;
   bool stops_with_stdin = false;

@@ -37,12 +37,14 @@ constexpr int kHandshakeMilliseconds = 10'000;
 constexpr int kMaxStreamsPerConnection = 256;
 constexpr size_t kMaxTransportBytes = 256 << 20;
 
-// The searches of each pool leave a processor to all else where there are several.
+// By default the searches of each pool leave a processor to all else where there are several.
 WorkerPoolOptions SearchPool(const ServerOptions& options, std::shared_ptr<WaitMetrics> waits) {
-  return {.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) - 1),
-          .max_paused = kMaxPausedCalls,
-          .niceness = options.search_niceness,
-          .waits = std::move(waits)};
+  const int processors = static_cast<int>(std::thread::hardware_concurrency());
+  return {
+      .threads = options.search_threads > 0 ? options.search_threads : std::max(1, processors - 1),
+      .max_paused = kMaxPausedCalls,
+      .niceness = options.search_niceness,
+      .waits = std::move(waits)};
 }
 
 constexpr std::chrono::milliseconds kUpkeep(1000);

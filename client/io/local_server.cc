@@ -10,9 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -94,12 +96,15 @@ absl::StatusOr<std::string> NewFolder() {
   dup2(log, STDERR_FILENO);
   for (const int number : {SIGPIPE, SIGXFSZ}) signal(number, SIG_DFL);  // the client ignores them
   const std::string listen = absl::StrCat("--listen=", address);
+  const std::string threads =
+      absl::StrCat("--search_threads=", std::max(1U, std::thread::hardware_concurrency()));
   const char* const args[] = {kProgram,
                               listen.c_str(),
                               "--http_listen=none",
                               "--log_calls=none",
                               "--gpu_sampling=none",
                               "--search_niceness=0",  // there is no other call
+                              threads.c_str(),
                               "--drain_announce_seconds=0",
                               nullptr};
   execv(program.c_str(), const_cast<char* const*>(args));
@@ -148,7 +153,9 @@ bool IsServed(const std::string& address) {
 
 LocalServer::~LocalServer() {
   if (child_ > 0) {
-    kill(child_, SIGTERM);
+    // Nobody waits for it any more, and what it measured is on disk before its answer. Its own
+    // child ends with it (sextant-probe --parent_pid).
+    kill(child_, SIGKILL);
     waitpid(child_, nullptr, 0);
   }
   if (log_ >= 0) close(log_);

@@ -1,9 +1,10 @@
 #include "engine/base/near_names.h"
 
 #include <algorithm>
+#include <array>
 #include <compare>
 #include <cstddef>
-#include <numeric>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -25,36 +26,51 @@ bool IsSeparator(char c) { return absl::StrContains(" -_./:", c); }
 
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 
-// Levenshtein's distance: the fewest insertions, deletions and replacements of one
-// character that turn `a` into `b`. O(|a| |b|), both at most kMaxComparedBytes.
-size_t EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replace = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replace, row[j] + 1, row[j + 1] + 1});
+// Edit distances of one text, of 1 to 64 bytes, to others. Each byte of another takes a few
+// operations on words whose bits are differences along a column of Levenshtein's table (Myers, A
+// fast bit-vector algorithm for approximate string matching, J. ACM 46, 1999; from memory).
+class EditDistances {
+ public:
+  explicit EditDistances(absl::string_view text) : size_(text.size()) {
+    for (size_t i = 0; i < size_; ++i) {
+      positions_[static_cast<unsigned char>(text[i])] |= uint64_t{1} << i;
     }
   }
-  return row[b.size()];
-}
+
+  // The fewest insertions, deletions and replacements of one character that turn the text into
+  // `other`, or with one more into its start of as many characters as the text has.
+  size_t To(absl::string_view other) const {
+    const uint64_t last = uint64_t{1} << (size_ - 1);
+    uint64_t more = ~uint64_t{0};  // the distance grows by 1 from the row above
+    uint64_t less = 0;             // it falls by 1
+    size_t distance = size_;
+    size_t of_start = std::max(size_, other.size());  // no distance is larger
+    for (size_t i = 0; i < other.size(); ++i) {
+      const uint64_t same = positions_[static_cast<unsigned char>(other[i])];
+      const uint64_t level = same | less;
+      const uint64_t across = (((same & more) + more) ^ more) | same;
+      uint64_t grows = less | ~(across | more);
+      uint64_t falls = more & across;
+      distance += (grows & last) != 0 ? 1 : 0;
+      distance -= (falls & last) != 0 ? 1 : 0;
+      grows = grows << 1 | 1;
+      falls <<= 1;
+      more = falls | ~(level | grows);
+      less = grows & level;
+      if (i + 1 == size_) of_start = distance;
+    }
+    return std::min(distance, of_start + 1);
+  }
+
+ private:
+  size_t size_;
+  std::array<uint64_t, 256> positions_ = {};  // of each byte in the text
+};
 
 // The words of `text` in lower case: runs of letters and digits.
 std::vector<std::string> WordsOf(absl::string_view text) {
   return absl::StrSplit(absl::AsciiStrToLower(text.substr(0, kMaxComparedBytes)),
                         absl::ByAnyChar(" -_./:()"), absl::SkipEmpty());
-}
-
-size_t SharedWords(const std::vector<std::string>& words, const KnownName& known) {
-  const std::vector<std::string> others = WordsOf(absl::StrCat(known.name, " ", known.also));
-  size_t shared = 0;
-  for (const std::string& word : words) {
-    shared += std::find(others.begin(), others.end(), word) != others.end() ? 1 : 0;
-  }
-  return shared;
 }
 
 // Smaller is nearer; compared member by member.
@@ -71,23 +87,13 @@ struct Candidate {
   absl::string_view name;
 };
 
-std::vector<Candidate> CandidatesFor(absl::string_view name, absl::Span<const KnownName> names) {
-  const std::string wanted = ComparableName(name);
-  const std::vector<std::string> words = WordsOf(name);
-  std::vector<Candidate> out;
-  if (wanted.empty()) return out;
-  for (const KnownName& known : names) {
-    const std::string other = ComparableName(known.name);
-    const bool contains = absl::StrContains(other, wanted);
-    const size_t shared = SharedWords(words, known);
-    const size_t distance =
-        std::min(EditDistance(wanted, other),
-                 EditDistance(wanted, absl::string_view(other).substr(0, wanted.size())) + 1);
-    if (contains || shared > 0 || 2 * distance <= wanted.size()) {
-      out.push_back({{!contains, words.size() - shared, distance}, known.name});
-    }
-  }
-  return out;
+std::string UnknownMessage(absl::string_view kind, absl::string_view name,
+                           absl::Span<const absl::string_view> near,
+                           absl::string_view where_listed) {
+  return absl::StrCat(kind, " \"", absl::CHexEscape(name.substr(0, kMaxComparedBytes)),
+                      "\" is not known",
+                      near.empty() ? "" : absl::StrCat("; near names: ", absl::StrJoin(near, ", ")),
+                      "; all: ", where_listed);
 }
 
 }  // namespace
@@ -115,9 +121,45 @@ bool IsNameOf(absl::string_view name, absl::string_view known) {
          ComparableName(name.substr(name.rfind('/') + 1)) == wanted;
 }
 
-std::vector<absl::string_view> NearNames(absl::string_view name, absl::Span<const KnownName> names,
-                                         int most) {
-  std::vector<Candidate> candidates = CandidatesFor(name, names);
+NearNameIndex::NearNameIndex(absl::Span<const KnownName> names) {
+  names_.reserve(names.size());
+  for (const KnownName& known : names) {
+    for (std::string& word : WordsOf(absl::StrCat(known.name, " ", known.also))) {
+      std::vector<size_t>& of_word = of_word_[std::move(word)];
+      if (of_word.empty() || of_word.back() != names_.size()) of_word.push_back(names_.size());
+    }
+    names_.push_back({known.name, ComparableName(known.name)});
+  }
+}
+
+std::vector<size_t> NearNameIndex::SharedWords(const std::vector<std::string>& words) const {
+  std::vector<size_t> out(names_.size());
+  for (const std::string& word : words) {
+    const auto found = of_word_.find(word);
+    if (found == of_word_.end()) continue;
+    for (const size_t index : found->second) ++out[index];
+  }
+  return out;
+}
+
+std::vector<absl::string_view> NearNameIndex::Near(absl::string_view name, int most) const {
+  const std::string wanted = ComparableName(name);
+  if (wanted.empty()) return {};
+  const std::vector<std::string> words = WordsOf(name);
+  const std::vector<size_t> shared = SharedWords(words);
+  const EditDistances distances(wanted);
+  const size_t farthest = wanted.size() / 2;
+  std::vector<Candidate> candidates;
+  for (size_t i = 0; i < names_.size(); ++i) {
+    const std::string& other = names_[i].comparable;
+    // A shorter name is as far as the characters that it lacks, and contains nothing.
+    if (shared[i] == 0 && other.size() + farthest < wanted.size()) continue;
+    const bool contains = absl::StrContains(other, wanted);
+    const size_t distance = distances.To(other);
+    if (contains || shared[i] > 0 || distance <= farthest) {
+      candidates.push_back({{!contains, words.size() - shared[i], distance}, names_[i].name});
+    }
+  }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.nearness < b.nearness; });
   std::vector<absl::string_view> out;
@@ -132,19 +174,21 @@ std::vector<absl::string_view> NearNames(absl::string_view name, absl::Span<cons
 
 std::string UnknownNameMessage(absl::string_view kind, absl::string_view name,
                                absl::Span<const KnownName> names, absl::string_view where_listed) {
-  const std::vector<absl::string_view> near = NearNames(name, names, kMaxNearNames);
-  return absl::StrCat(kind, " \"", absl::CHexEscape(name.substr(0, kMaxComparedBytes)),
-                      "\" is not known",
-                      near.empty() ? "" : absl::StrCat("; near names: ", absl::StrJoin(near, ", ")),
-                      "; all: ", where_listed);
+  return UnknownMessage(kind, name, NearNameIndex(names).Near(name, kMaxNearNames), where_listed);
+}
+
+absl::Status UnknownNameError(absl::string_view kind, absl::string_view name,
+                              const NearNameIndex& names, absl::string_view where_listed) {
+  std::vector<absl::string_view> near = names.Near(name, kMaxNearNames);
+  absl::Status status = absl::NotFoundError(UnknownMessage(kind, name, near, where_listed));
+  if (near.empty()) return status;
+  near.resize(std::min<size_t>(near.size(), kMaxNearNamesOfFact));
+  return WithMetadata(std::move(status), "near_names", absl::StrJoin(near, ", "));
 }
 
 absl::Status UnknownNameError(absl::string_view kind, absl::string_view name,
                               absl::Span<const KnownName> names, absl::string_view where_listed) {
-  absl::Status status = absl::NotFoundError(UnknownNameMessage(kind, name, names, where_listed));
-  const std::vector<absl::string_view> near = NearNames(name, names, kMaxNearNamesOfFact);
-  if (near.empty()) return status;
-  return WithMetadata(std::move(status), "near_names", absl::StrJoin(near, ", "));
+  return UnknownNameError(kind, name, NearNameIndex(names), where_listed);
 }
 
 }  // namespace sextant

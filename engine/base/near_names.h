@@ -3,6 +3,8 @@
 #ifndef SEXTANT_ENGINE_BASE_NEAR_NAMES_H_
 #define SEXTANT_ENGINE_BASE_NEAR_NAMES_H_
 
+#include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -43,18 +45,37 @@ struct KnownName {
   absl::string_view also = "";
 };
 
-// Up to `most` of `names` that are nearest to `name`. If any contain it, only those; else those
-// that share words with it ("NVIDIA A100-SXM4-80GB" shares three with a100-sxm-80's product name),
-// most words first; then by edit distance to a name or to its start, if at most half of `name` has
-// to change. Ties keep the order of `names`.
-std::vector<absl::string_view> NearNames(absl::string_view name, absl::Span<const KnownName> names,
-                                         int most);
+// Names to compare others with: their words are split once. The names outlive it.
+class NearNameIndex {
+ public:
+  explicit NearNameIndex(absl::Span<const KnownName> names);
+
+  // Up to `most` of the names that are nearest to `name`. If any contain it, only those; else those
+  // that share words with it ("NVIDIA A100-SXM4-80GB" shares three with a100-sxm-80's product
+  // name), most words first; then by edit distance to a name or to its start, if at most half of
+  // `name` has to change. Ties keep the order of the names.
+  std::vector<absl::string_view> Near(absl::string_view name, int most) const;
+
+ private:
+  struct Known {
+    absl::string_view name;
+    std::string comparable;
+  };
+
+  // How many of `words` each name has.
+  std::vector<size_t> SharedWords(const std::vector<std::string>& words) const;
+
+  std::vector<Known> names_;
+  std::map<std::string, std::vector<size_t>> of_word_;  // indices of the names that have it
+};
 
 // accelerator "h100-smx" is not known; near names: h100-sxm, h200-sxm; all: <where_listed>
 std::string UnknownNameMessage(absl::string_view kind, absl::string_view name,
                                absl::Span<const KnownName> names, absl::string_view where_listed);
 
 // kNotFound with that message; the three nearest names are a fact for programs, "near_names".
+absl::Status UnknownNameError(absl::string_view kind, absl::string_view name,
+                              const NearNameIndex& names, absl::string_view where_listed);
 absl::Status UnknownNameError(absl::string_view kind, absl::string_view name,
                               absl::Span<const KnownName> names, absl::string_view where_listed);
 

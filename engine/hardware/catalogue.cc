@@ -88,10 +88,13 @@ Accelerator AcceleratorOf(const DatasheetRow& row) {
   };
 }
 
-std::vector<KnownName> Names() {
-  std::vector<KnownName> out;
-  for (const Accelerator& a : Accelerators()) out.push_back({a.name, a.product_name});
-  return out;
+const NearNameIndex& Names() {
+  static const NearNameIndex& names = *[] {
+    std::vector<KnownName> all;
+    for (const Accelerator& a : Accelerators()) all.push_back({a.name, a.product_name});
+    return new NearNameIndex(all);
+  }();
+  return names;
 }
 
 struct ReportedName {

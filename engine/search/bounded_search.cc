@@ -242,7 +242,7 @@ class BoundedSearch {
     space_.ForEachGroup([&](const LayoutGroup& group) {
       return space_.ForEachIn(group, &evaluator_.bound(),
                               [&](const LayoutChoice& choice, const Pruned* pruned) {
-                                if (pruned == nullptr) status = builder_.Evaluate(choice).status();
+                                if (pruned == nullptr) status = builder_.Visit(choice);
                                 return status.ok();
                               });
     });

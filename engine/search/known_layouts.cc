@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/state/state_rules.h"
 #include "engine/model/architecture/check_architecture.h"
@@ -16,9 +17,9 @@
 namespace sextant {
 namespace {
 
-// The most settings of micro-batches that are kept, and their bytes: 20 KB each of models with few
-// kinds of layers on one device.
-constexpr size_t kMaxKept = 4096;
+// The most settings of micro-batches that are kept, and their bytes: 9 KB each of models with few
+// kinds of layers on one device, whose weights are not divided.
+constexpr size_t kMaxKept = 16384;
 constexpr size_t kMaxKeptBytes = 64 << 20;
 // The most stages whose state is kept, all divisions together: of about 500 bytes.
 constexpr size_t kMaxHeldStages = 65'536;
@@ -29,9 +30,11 @@ constexpr size_t kInlinedKinds = 8;
 size_t MostKept(const LayoutBase& base) {
   const size_t kinds = base.resolved.shape.architecture->layer_kinds.size();
   const size_t more = kinds - std::min(kinds, kInlinedKinds);
+  const bool divides = absl::c_linear_search(base.space.zero_stage, ZeroStage::kParameters);
   const size_t bytes =
       sizeof(KnownLayers) + more * (sizeof(LayerCost) + sizeof(LayerWalk)) +
-      kLayoutDivisions * base.devices() * (sizeof(WorkTable) + more * sizeof(WorkSeconds));
+      kLayoutDivisions * base.devices() * sizeof(WorkTable) +
+      (divides ? kLayoutDivisions : 1) * base.devices() * kinds * sizeof(WorkSeconds);
   return std::clamp<size_t>(kMaxKeptBytes / bytes, 1, kMaxKept);
 }
 
@@ -44,6 +47,13 @@ size_t DivisionOf(const MemoryJob& job) {
 
 LayoutState LayoutStateOf(const MemoryJob& job) {
   return {.sharding = job.state.sharding, .division = DivisionOf(job)};
+}
+
+std::vector<WorkTable> TablesOf(size_t count, absl::Span<const int> alike_kinds) {
+  std::vector<WorkTable> out;
+  out.reserve(count);
+  while (out.size() < count) out.emplace_back(alike_kinds);
+  return out;
 }
 
 // Null where the vocabulary is too large.
@@ -160,7 +170,7 @@ KnownLayers& KnownLayouts::LayersOf(const LayersKey& key) {
     const size_t tables = kLayoutDivisions * base_.devices();
     return KnownLayers{.costs = LayerCosts(alike_kinds),
                        .work = alone == key ? std::make_shared<std::vector<WorkTable>>(
-                                                  tables, WorkTable(alike_kinds))
+                                                  TablesOf(tables, alike_kinds))
                                             : LayersOf(alone).work};
   });
 }

@@ -58,6 +58,11 @@ absl::Status LayoutEvaluator::Prepare(FieldViolations found, bool offloads,
 
 absl::StatusOr<absl::optional<LayoutOption>> LayoutEvaluator::Evaluate(const LayoutChoice& choice,
                                                                        bool times_all) {
+  return EvaluateWithin(choice, times_all, [](const LayoutOption&) { return kNoLimit; });
+}
+
+absl::StatusOr<absl::optional<LayoutOption>> LayoutEvaluator::EvaluateWithin(
+    const LayoutChoice& choice, bool times_all, StepLimit limit) {
   SEXTANT_RETURN_IF_ERROR(work_.Spend(kStepsALayout));
   if (!known_->Select(choice)) return absl::nullopt;
   const auto process = known_->PeakProcess();
@@ -71,8 +76,9 @@ absl::StatusOr<absl::optional<LayoutOption>> LayoutEvaluator::Evaluate(const Lay
   PrepareStep();
   absl::optional<KnownStep>& known = known_->chunks().steps[slowest_];
   if (!known.has_value()) known.emplace();
-  step_ = ExpectedStep(Step(), *known);
-  if (base_.run.measured_step.has_value()) SEXTANT_RETURN_IF_ERROR(Calibrate());
+  const bool is_measured = base_.run.measured_step.has_value();
+  step_ = ExpectedStep(Step(), *known, is_measured ? kNoLimit : limit(out));
+  if (is_measured) SEXTANT_RETURN_IF_ERROR(Calibrate());
   out.step = step_.seconds;
   return out;
 }

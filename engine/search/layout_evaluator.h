@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "engine/base/call_work.h"
@@ -56,6 +57,12 @@ class LayoutEvaluator {
   // `work`.
   absl::StatusOr<absl::optional<LayoutOption>> Evaluate(const LayoutChoice& choice,
                                                         bool times_all = false);
+
+  // The same, where a step that takes longer than `limit` seconds of its layout, whose memory is
+  // known, need not be known: it may be shorter than it is, but is longer than the limit.
+  using StepLimit = absl::FunctionRef<double(const LayoutOption&)>;
+  absl::StatusOr<absl::optional<LayoutOption>> EvaluateWithin(const LayoutChoice& choice,
+                                                              bool times_all, StepLimit limit);
 
   // Sets the interval of the step of `option`, which was evaluated last, if it has a step.
   void Complete(LayoutOption& option) const;

@@ -224,7 +224,7 @@ class ExhaustiveSearch {
         status = work_.Spend(1);
         if (!IsLeft(pruned) || !status.ok()) return status.ok();
         const auto block = static_cast<int64_t>(index++ / kShardBlock);
-        if (block % shard_.count == shard_.index) status = builder_.Evaluate(choice).status();
+        if (block % shard_.count == shard_.index) status = builder_.Visit(choice);
         return status.ok();
       });
     });

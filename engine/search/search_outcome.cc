@@ -29,6 +29,31 @@ bool IsSmallest(const LayoutOption& option, const absl::optional<LayoutOption>& 
   return !smallest.has_value() || key(option) < key(*smallest);
 }
 
+// The longest step, in seconds, with which `option`, whose memory and verdict are known, may be
+// listed in `so_far`.
+double LongestListed(const LayoutOption& option, const SearchOutcome& so_far) {
+  if (IsSmallest(option, so_far.smallest)) return kNoLimit;
+  const auto before = [&option](const LayoutOption& other) {
+    return option.verdict < other.verdict ? kNoLimit : other.step.expected.value();
+  };
+  double out = 0;
+  if (so_far.best.size() < kAlternatives) return kNoLimit;
+  if (option.verdict <= so_far.best.back().verdict) out = before(so_far.best.back());
+  if (IsPublished(option.choice)) {
+    if (!so_far.published.has_value()) return kNoLimit;
+    if (option.verdict <= so_far.published->verdict) {
+      out = std::max(out, before(*so_far.published));
+    }
+  }
+  if (option.verdict != Verdict::kFits) return out;
+  double of_front = kNoLimit;
+  for (const LayoutOption& other : so_far.front) {
+    if (other.process.expected > option.process.expected) continue;
+    of_front = std::min(of_front, other.step.expected.value());
+  }
+  return std::max(out, of_front);
+}
+
 void AddToFront(const LayoutOption& option, std::vector<LayoutOption>& front) {
   std::erase_if(front, [&](const LayoutOption& other) {
     return option.step.expected <= other.step.expected &&
@@ -169,9 +194,20 @@ void OutcomeBuilder::Count(const LayoutCounts& counts) {
 }
 
 absl::StatusOr<absl::optional<LayoutOption>> OutcomeBuilder::Evaluate(const LayoutChoice& choice) {
+  return AddWithin(choice, [](const LayoutOption&) { return kNoLimit; });
+}
+
+absl::Status OutcomeBuilder::Visit(const LayoutChoice& choice) {
+  if (times_all_) return Evaluate(choice).status();
+  return AddWithin(choice, [this](const LayoutOption& of) { return LongestListed(of, out_); })
+      .status();
+}
+
+absl::StatusOr<absl::optional<LayoutOption>> OutcomeBuilder::AddWithin(
+    const LayoutChoice& choice, LayoutEvaluator::StepLimit limit) {
   if (watch_ && ++watched_ % kLayoutsAReport == 0) watch_(ProgressOf(out_));
   SEXTANT_ASSIGN_OR_RETURN(const absl::optional<LayoutOption> option,
-                           evaluator_.Evaluate(choice, times_all_));
+                           evaluator_.EvaluateWithin(choice, times_all_, limit));
   if (!option.has_value()) {
     ++out_.pruned[static_cast<size_t>(Pruned::kRefused)];
     return option;

@@ -89,6 +89,9 @@ class OutcomeBuilder {
 
   // Errors: those of LayoutEvaluator::Evaluate().
   absl::StatusOr<absl::optional<LayoutOption>> Evaluate(const LayoutChoice& choice);
+  // The same where the layout itself is not asked for: its step is not timed to the end where it is
+  // too long to be listed.
+  absl::Status Visit(const LayoutChoice& choice);
 
   // Looks for the smallest layout among those that were pruned for their memory, too. Changes
   // nothing else. For a space where nothing fits.
@@ -102,6 +105,9 @@ class OutcomeBuilder {
 
  private:
   static constexpr int64_t kLayoutsAReport = 1024;
+
+  absl::StatusOr<absl::optional<LayoutOption>> AddWithin(const LayoutChoice& choice,
+                                                         LayoutEvaluator::StepLimit limit);
 
   LayoutEvaluator& evaluator_;
   const SearchWatch& watch_;

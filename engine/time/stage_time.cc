@@ -324,10 +324,10 @@ const WorkSeconds& WorkTable::Of(const WorkPart& part, const StageTimeInput& in,
     const ActivationPlace place = {.part = as_decoder ? ModelPart::kDecoder : part.part,
                                    .layer_kind = part.layer_kind,
                                    .state = part.state};
-    if (const WorkSeconds* const known = layers_.Find(place); known != nullptr) return *known;
-    WorkSeconds& out = layers_.Add(place);
-    out = SumOf(in, part, operations);
-    return out;
+    if (const auto* const known = layers_.Find(place); known != nullptr) return **known;
+    std::unique_ptr<WorkSeconds>& out = layers_.Add(place);
+    out = std::make_unique<WorkSeconds>(SumOf(in, part, operations));
+    return *out;
   }
   for (const Outside& each : outside_) {
     if (each.part.kind == part.kind && each.part.part == part.part) return each.seconds;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -112,7 +113,8 @@ class WorkTable {
     WorkSeconds seconds = {};
   };
 
-  LayerTable<WorkSeconds> layers_;
+  // Allocated as they come: a search keeps thousands of tables, of few kinds each.
+  LayerTable<std::unique_ptr<WorkSeconds>> layers_;
   std::vector<Outside> outside_;
 };
 

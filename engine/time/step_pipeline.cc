@@ -125,6 +125,33 @@ StepPipelineSeconds PipelineOf(const StepInput& in, absl::Span<const StageSecond
   return out;
 }
 
+double LeastPipelineOf(const StepInput& in, absl::Span<const StageSeconds> seconds) {
+  const PipelineSchedule schedule = in.job.pipeline.schedule;
+  if (HasTwoEnds(in) || !OptimizerWaits(schedule)) return 0;
+  const auto chunks = static_cast<double>(in.job.layout.virtual_stage_count);
+  const auto count = static_cast<double>(in.job.pipeline.micro_batch_count);
+  const double deferred =
+      std::min(static_cast<double>(in.job.pipeline.deferred_head_gradients), count);
+  double way = 0;
+  double out = 0;
+  double longest = 0;
+  double all = 0;
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    const auto stages = static_cast<double>(in.stages[i].stage_count);
+    const StageSeconds& stage = seconds[i];
+    // The head's gradients that the last stage puts off may be hidden (PipelineOf()).
+    const bool is_last = i + 1 == seconds.size();
+    const double work = stage.all() * count - (is_last ? deferred * stage.head_gradient : 0);
+    const double first_chunk = stage.layers.all() / chunks + stage.outside.all();
+    out = std::max(out, way + (stages - 1) * first_chunk + work);
+    way += stages * first_chunk;
+    longest = std::max(longest, work);
+    all += stages * stage.all();
+  }
+  const auto stages = static_cast<double>(in.job.layout.pipeline_parallel_size);
+  return std::min(out, longest + (stages - 1) * all / (stages * chunks));
+}
+
 size_t OppositeOf(const StepInput& in, size_t kind) {
   if (!HasTwoEnds(in)) return kind;
   const StageTime& last = in.stages.back();

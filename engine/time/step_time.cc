@@ -26,6 +26,7 @@ using Constant = StackConstant;
 using Parts = std::array<double, kStepCauseCount>;
 
 constexpr double kFasterBy = 1.1;
+constexpr double kRounding = 1e-9;  // far more than sums are rounded by
 constexpr double kServerDevices = 8;
 constexpr double kBackwardShare = 2.0 / 3;
 // Steps of CallWork to add up a stage: 0.15 us.
@@ -53,16 +54,22 @@ class Step {
                 !in.job.state.sharding.offload_optimizer),
         kinds_(shares_ ? known.stages : own_kinds_) {}
 
-  StepEstimate Estimate() {
+  StepEstimate Estimate(double limit) {
     if (known_.work.empty()) {
       for (const StageTime& stage : in_.stages) known_.work.push_back(WorkOf(stage));
     }
-    if (kinds_.empty()) {
-      FillStages();
-      AddPipeline();
-      if (shares_) known_.pipeline = out_;
-    } else {
+    if (kinds_.empty()) FillStages();
+    if (shares_ && known_.has_pipeline) {
       out_ = known_.pipeline;
+    } else {
+      AddSlowest();
+      out_.seconds.expected = Seconds(LeastSeconds());
+      if (out_.seconds.expected > Seconds(limit)) return std::move(out_);
+      AddPipeline();
+      if (shares_) {
+        known_.pipeline = out_;
+        known_.has_pipeline = true;
+      }
     }
     AddOnceAStep();
     AddScale();
@@ -213,12 +220,19 @@ class Step {
   void AddPipeline() {
     const StepPipelineSeconds time = PipelineOf(in_, kinds_, SendSeconds());
     out_.simulated_passes = time.passes;
-    AddSlowest();
     const bool alone = in_.job.layout.pipeline_parallel_size == 1;
     const double waits = alone ? 0 : std::max(0.0, time.total - PartsSum());
     part(StepCause::kPipelineExchange) = std::min(waits, time.sends);
     part(StepCause::kPipelineBubble) = waits - part(StepCause::kPipelineExchange);
     if (time.total > 0) out_.bubble_ratio = part(StepCause::kPipelineBubble) / time.total;
+  }
+
+  // No step of these stages is shorter: without what happens once a step, and with as much of the
+  // pipeline's waits as is known at once. Follows AddSlowest().
+  double LeastSeconds() const {
+    const double pipeline = std::max(PartsSum(), LeastPipelineOf(in_, kinds_));
+    const double growth = constant(Constant::kGrowthPerDoubling) * Doublings();
+    return pipeline * (1 + growth) * (1 - kRounding);
   }
 
   double PartsSum() const {
@@ -288,11 +302,15 @@ class Step {
     part(StepCause::kHostOptimizer) += offload.update * slow_.at(StepRate::kHost);
   }
 
-  void AddScale() {
+  // The devices' doublings beyond a server's.
+  double Doublings() const {
     const RankStride& stages = in_.exchanges.ranks().pipeline;
     const auto devices = static_cast<double>(stages.size * stages.stride);
-    const double doublings = std::max(0.0, std::log2(devices / kServerDevices));
-    part(StepCause::kScale) = PartsSum() * constant(Constant::kGrowthPerDoubling) * doublings;
+    return std::max(0.0, std::log2(devices / kServerDevices));
+  }
+
+  void AddScale() {
+    part(StepCause::kScale) = PartsSum() * constant(Constant::kGrowthPerDoubling) * Doublings();
   }
 
   const StepInput& in_;
@@ -320,13 +338,13 @@ StepEstimate EstimateStep(const StepInput& in) {
   return out;
 }
 
-StepEstimate ExpectedStep(const StepInput& in, KnownStep& known) {
-  return Step(in, {}, known).Estimate();
+StepEstimate ExpectedStep(const StepInput& in, KnownStep& known, double limit) {
+  return Step(in, {}, known).Estimate(limit);
 }
 
 Seconds StepSecondsWhere(const StepInput& in, const StepSlowness& slowness) {
   KnownStep known;
-  return Step(in, {slowness}, known).Estimate().seconds.expected;
+  return Step(in, {slowness}, known).Estimate(kNoLimit).seconds.expected;
 }
 
 Seconds StepSecondsWhere(const StepInput& in, StepRate rate, double slowness) {

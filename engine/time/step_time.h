@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -130,11 +131,14 @@ struct KnownStep {
   StageSecondsList work = {};             // without shards and host; empty: not known
   // For a layout that divides no weights and offloads nothing: its passes exchange no state.
   StageSecondsList stages = {};  // empty: not known
-  StepEstimate pipeline = {};    // without what happens once a step
+  bool has_pipeline = false;
+  StepEstimate pipeline = {};  // without what happens once a step
 };
 
 // The steps of CallWork that `found`, the step of `in`, took.
 int64_t EstimateSteps(const StepInput& in, const StepEstimate& found);
+
+inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 // The step, without sensitivities.
 //
@@ -144,8 +148,10 @@ int64_t EstimateSteps(const StepInput& in, const StepEstimate& found);
 //              host memory adds)
 //              x (1 + k log2(devices / 8))
 StepEstimate EstimateStep(const StepInput& in);
-// The same without the interval's ends, with what is known; fills in what is not.
-StepEstimate ExpectedStep(const StepInput& in, KnownStep& known);
+// The same without the interval's ends, with what is known; fills in what is not. Where the work of
+// its stages alone makes the step longer than `limit`, the pipeline is not timed, and
+// `seconds.expected` is less than the step takes, and more than `limit`.
+StepEstimate ExpectedStep(const StepInput& in, KnownStep& known, double limit = kNoLimit);
 
 // Factors on the times that each rate decides; 1: as they are.
 struct StepSlowness {

@@ -26,7 +26,62 @@ int ThreadCount(int asked) {
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
+// The parts of SideBySide(), taken one by one by the threads that work on them.
+class Parts {
+ public:
+  Parts(int64_t count, absl::FunctionRef<void(int64_t)> part) : count_(count), part_(part) {}
+
+  // Works until no part is left. Once all are taken, touches nothing but this.
+  void Work() {
+    for (int64_t index = Take(); index < count_; index = Take()) {
+      part_(index);
+      const std::lock_guard lock(mutex_);
+      if (--working_ == 0) done_.notify_all();
+    }
+  }
+
+  // Waits for the parts that others have taken.
+  void Wait() {
+    if (!IsAtWork()) return;
+    WorkerPool::OutOfTurn([this] {
+      std::unique_lock lock(mutex_);
+      done_.wait(lock, [this] { return working_ == 0; });
+    });
+  }
+
+ private:
+  int64_t Take() {
+    const std::lock_guard lock(mutex_);
+    if (next_ >= count_) return count_;
+    ++working_;
+    return next_++;
+  }
+
+  bool IsAtWork() {
+    const std::lock_guard lock(mutex_);
+    return working_ > 0;
+  }
+
+  const int64_t count_;
+  const absl::FunctionRef<void(int64_t)> part_;
+  std::mutex mutex_;
+  std::condition_variable done_;
+  int64_t next_ = 0;
+  int64_t working_ = 0;
+};
+
 }  // namespace
+
+void SideBySide(WorkerPool& workers, int64_t count, absl::FunctionRef<void(int64_t)> part) {
+  const auto parts = std::make_shared<Parts>(count, part);
+  for (int64_t i = 1; i < std::min(count, workers.thread_count()); ++i) {
+    workers.Post(WorkerPool::CallerOfTask(), [parts](const absl::Status& status) {
+      if (status.ok()) parts->Work();
+    });
+  }
+  parts->Work();
+  parts->Wait();
+}
 
 std::string HostOf(const CallContext& context) {
   const std::string peer = context.peer();  // "ipv4:192.0.2.7:40312", "unix:..."

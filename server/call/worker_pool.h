@@ -122,6 +122,11 @@ class WorkerPool {
   std::vector<std::thread> threads_;
 };
 
+// Calls `part` with each number below `count`, on this thread and on those of `workers` that are
+// free, for the caller whose task this thread runs. Returns when all of these calls have ended;
+// waits for no thread that has not begun: a full pool makes it slower, never stuck.
+void SideBySide(WorkerPool& workers, int64_t count, absl::FunctionRef<void(int64_t)> part);
+
 // The address of the host that calls, without its port.
 std::string HostOf(const CallContext& context);
 

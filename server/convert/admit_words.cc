@@ -110,7 +110,7 @@ std::string UnknownName(absl::string_view name) {
       if (field.described->admit()) known.push_back({.name = each});
     }
   }
-  const std::vector<absl::string_view> near = NearNames(name, known, 3);
+  const std::vector<absl::string_view> near = NearNameIndex(known).Near(name, 3);
   std::string out =
       absl::StrCat(Quoted(name), " sets nothing of a run: words name no file, address or output");
   const char* before = "; near names: --";

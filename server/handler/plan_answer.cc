@@ -1,9 +1,7 @@
 #include "server/handler/plan_answer.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -46,88 +44,31 @@ class ProgressSum {
   SearchProgress sum_;
 };
 
-// The shards of a search, taken one by one by the threads that work on it.
-class SharedSearch {
- public:
-  SharedSearch(const RunSpec& run, const FieldViolations& found, SearchShard of,
-               absl::FunctionRef<absl::Status()> end, ProgressSum& progress)
-      : run_(run), found_(found), of_(of), count_(of.count), end_(end), progress_(progress) {}
-
-  // Searches shards until none is left. Once all are taken, touches nothing but this.
-  void Work() {
-    for (int64_t index = Take(); index < count_; index = Take()) {
-      CallWork work(end_);
-      absl::StatusOr<SearchOutcome> part =
-          SearchLayouts(run_, ShardAt(index), found_, work, progress_.ShardWatch());
-      const std::lock_guard lock(mutex_);
-      if (!part.ok()) {
-        next_ = count_;  // the others would end alike
-        if (status_.ok()) status_ = part.status();
-      } else {
-        Merge(*std::move(part), outcome_);
-      }
-      if (--working_ == 0) done_.notify_all();
-    }
-  }
-
-  // Waits for the shards that others have taken.
-  absl::StatusOr<SearchOutcome> Finish() {
-    if (IsAtWork()) {
-      WorkerPool::OutOfTurn([this] {
-        std::unique_lock lock(mutex_);
-        done_.wait(lock, [this] { return working_ == 0; });
-      });
-    }
-    if (!status_.ok()) return status_;
-    return std::move(outcome_);
-  }
-
- private:
-  SearchShard ShardAt(int64_t index) const {
-    SearchShard out = of_;
-    out.index = index;
-    return out;
-  }
-
-  bool IsAtWork() {
-    const std::lock_guard lock(mutex_);
-    return working_ > 0;
-  }
-
-  int64_t Take() {
-    const std::lock_guard lock(mutex_);
-    if (next_ >= count_) return count_;
-    ++working_;
-    return next_++;
-  }
-
-  const RunSpec& run_;
-  const FieldViolations& found_;
-  const SearchShard of_;
-  const int64_t count_;
-  const absl::FunctionRef<absl::Status()> end_;
-  ProgressSum& progress_;
-  std::mutex mutex_;
-  std::condition_variable done_;
-  int64_t next_ = 0;
-  int64_t working_ = 0;
-  absl::Status status_;
-  SearchOutcome outcome_;
-};
-
 // All shards of one space, of which `of` is the first.
 absl::StatusOr<SearchOutcome> SearchShards(const RunSpec& run, const FieldViolations& found,
                                            SearchShard of, WorkerPool& workers,
                                            absl::FunctionRef<absl::Status()> end,
                                            ProgressSum& progress) {
-  const auto search = std::make_shared<SharedSearch>(run, found, of, end, progress);
-  for (int64_t i = 1; i < of.count; ++i) {
-    workers.Post(WorkerPool::CallerOfTask(), [search](const absl::Status& status) {
-      if (status.ok()) search->Work();
-    });
-  }
-  search->Work();
-  return search->Finish();
+  std::mutex mutex;
+  absl::Status status;
+  SearchOutcome outcome;
+  const auto failed = [&] {
+    const std::lock_guard lock(mutex);
+    return !status.ok();
+  };
+  SideBySide(workers, of.count, [&](int64_t index) {
+    if (failed()) return;  // the others would end alike
+    SearchShard shard = of;
+    shard.index = index;
+    CallWork work(end);
+    absl::StatusOr<SearchOutcome> part =
+        SearchLayouts(run, shard, found, work, progress.ShardWatch());
+    const std::lock_guard lock(mutex);
+    status.Update(part.status());
+    if (part.ok()) Merge(*std::move(part), outcome);
+  });
+  if (!status.ok()) return status;
+  return outcome;
 }
 
 void UnreadFieldsTo(const ModelSpec& model, bool full, v1::Plan* out) {

@@ -32,6 +32,14 @@ absl::StatusOr<SearchOutcome> SearchOnWorkers(const RunSpec& run, FieldViolation
                                               absl::FunctionRef<absl::Status()> end,
                                               const SearchWatch& watch);
 
+// The means of a call that plans many runs; `end` is CallWork's, for work on further threads.
+struct LongCall {
+  CallWork& work;
+  absl::FunctionRef<absl::Status()> end;
+  WorkerPool& workers;
+  Metrics& metrics;
+};
+
 // Counts a plan as in flight while it lives, on any thread.
 class InFlight {
  public:

@@ -73,8 +73,8 @@ void CheckSizeModel(const v1::SizeModelRequest& request, FieldViolations& violat
 //
 // Errors: those of FindLargestModel(), fields named from the request on.
 absl::Status AnswerSizeModel(const v1::SizeModelRequest& request, const DeviceResolver& resolver,
-                             CallWork& work, Metrics& metrics, v1::SizeModelResponse* out) {
-  const InFlight in_flight(metrics.plans_in_flight());
+                             const LongCall& call, v1::SizeModelResponse* out) {
+  const InFlight in_flight(call.metrics.plans_in_flight());
   FieldViolations violations;
   CheckSizeModel(request, violations);
   const RunSpec run =
@@ -83,11 +83,11 @@ absl::Status AnswerSizeModel(const v1::SizeModelRequest& request, const DeviceRe
   absl::optional<double> ratio;
   if (request.has_tokens_per_parameter()) ratio = request.tokens_per_parameter();
   const absl::StatusOr<LargestModel> size =
-      FindLargestModel(run, ratio, std::move(violations), work);
+      FindLargestModel(run, ratio, std::move(violations), call.work);
   if (!size.ok()) return InSizeRequest(size.status());
   ModelTo(*size, request.run(), out);
   for (const SizedModel& model : size->tried) {
-    metrics.layouts_considered().Increment(static_cast<double>(model.sized.layout_count));
+    call.metrics.layouts_considered().Increment(static_cast<double>(model.sized.layout_count));
   }
   return absl::OkStatus();
 }
@@ -127,19 +127,19 @@ absl::StatusOr<std::string> AnswerRun(const v1::BatchPlanRunsRequest& batch, int
 //
 // Errors: kInvalidArgument "runs" for none and for too many; those of `work`.
 absl::Status AnswerBatch(const v1::BatchPlanRunsRequest& request, const DeviceResolver& resolver,
-                         CallWork& work, Metrics& metrics, v1::BatchPlanRunsResponse* out) {
+                         const LongCall& call, v1::BatchPlanRunsResponse* out) {
   SEXTANT_RETURN_IF_ERROR(CheckCount(request.runs_size()));
   out->mutable_runs()->Reserve(request.runs_size());
   for (int i = 0; i < request.runs_size(); ++i) {
-    SEXTANT_RETURN_IF_ERROR(work.Spend(kStepsARun));
+    SEXTANT_RETURN_IF_ERROR(call.work.Spend(kStepsARun));
     v1::PlannedRun& planned = *out->add_runs();
     absl::StatusOr<std::string> rates =
-        AnswerRun(request, i, resolver, work, metrics, planned.mutable_plan());
+        AnswerRun(request, i, resolver, call.work, call.metrics, planned.mutable_plan());
     if (rates.ok()) {
       planned.set_rates_fingerprint(*std::move(rates));
       continue;
     }
-    SEXTANT_RETURN_IF_ERROR(work.Spend(0));  // the call's own end, not the run's
+    SEXTANT_RETURN_IF_ERROR(call.work.Spend(0));  // the call's own end, not the run's
     planned.clear_plan();
     *planned.mutable_status() =
         ToRpcStatus(BelowField(rates.status(), absl::StrCat("runs[", i, "]")), "");
@@ -202,7 +202,9 @@ Rpc PlanningService::OnSearches(LongAnswer<Request, Response>* answer) {
         const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();
         const auto end = [&context] { return EndAfterTurn(context); };
         CallWork work(end);
-        return answer(in, FinderOf(*host), work, metrics_, out);
+        const LongCall call = {
+            .work = work, .end = end, .workers = *options_.searches, .metrics = metrics_};
+        return answer(in, FinderOf(*host), call, out);
       },
       OnWorker<>{options_.searches, options_.fleet});
 }

@@ -14,6 +14,7 @@
 #include "server/call/stream_call.h"
 #include "server/call/worker_pool.h"
 #include "server/device/device_finder.h"
+#include "server/handler/plan_answer.h"
 #include "server/metrics/metrics.h"
 #include "server/store/calibration_snapshot.h"
 #include "server/store/supplied_calibrations.h"
@@ -39,7 +40,7 @@ struct PlanningOptions {
 
 // True where a plan takes a millisecond at most, whether or not it fits: of state alone, or of
 // one layout of few stages and of a model with few kinds of layers and no experts, at a product's
-// published rates (which are fitted in tens of milliseconds, but once). Others evaluate every stage
+// published rates. Others evaluate every stage
 // and, where none fits, many changes to it; or fit what was measured.
 // Short calls are answered on gRPC's threads.
 bool IsShort(const v1::PlanRunRequest& request);
@@ -55,7 +56,7 @@ class PlanningService final : public Service {
   // Answers a call that plans many runs.
   template <typename Request, typename Response>
   using LongAnswer = absl::Status(const Request& request, const DeviceResolver& resolver,
-                                  CallWork& work, Metrics& metrics, Response* out);
+                                  const LongCall& call, Response* out);
 
   // `watch`: see PlanQuestion.
   absl::Status Answer(const v1::PlanRunRequest& request, const CallContext& context,

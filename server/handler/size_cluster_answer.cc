@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
@@ -20,7 +21,6 @@
 #include "server/call/status.h"
 #include "server/convert/message_fields.h"
 #include "server/convert/sizing.h"
-#include "server/handler/plan_answer.h"
 
 namespace sextant::server {
 namespace {
@@ -152,34 +152,41 @@ absl::StatusOr<absl::optional<double>> AnswerProduct(const v1::SizeClusterReques
 }  // namespace
 
 absl::Status AnswerSizeCluster(const v1::SizeClusterRequest& request,
-                               const DeviceResolver& resolver, CallWork& work, Metrics& metrics,
+                               const DeviceResolver& resolver, const LongCall& call,
                                v1::SizeClusterResponse* out) {
   SEXTANT_RETURN_IF_ERROR(CheckRequest(request));
   out->set_objective(ObjectiveOf(request));
   const bool listed = request.products_size() > 0;
-  double least = 0;
-  for (int i = 0; i < std::max(1, request.products_size()); ++i) {
-    const InFlight in_flight(metrics.plans_in_flight());
-    const v1::PlanRunRequest run = RunOf(request, i);
-    v1::SizedCluster& cluster = *out->add_clusters();
-    const auto figure = AnswerProduct(request, run, resolver, work, &cluster);
-    absl::Status status = figure.status();
-    status = listed ? InProduct(status, i) : InSizeRequest(status);
-    if (!listed) SEXTANT_RETURN_IF_ERROR(status);
-    SEXTANT_RETURN_IF_ERROR(work.Spend(0));  // the call's own end, not the product's
-    if (!status.ok()) {
-      *cluster.mutable_status() = ToRpcStatus(status, "");
-    } else {
-      if (figure->has_value() && (!out->has_best() || **figure < least)) {
-        least = **figure;
-        out->set_best(i);
-      }
-      for (const v1::TriedCount& tried : cluster.tried()) {
-        metrics.layouts_considered().Increment(static_cast<double>(tried.layout_count()));
-      }
-    }
+  const int count = std::max(1, request.products_size());
+  for (int i = 0; i < count; ++i) out->add_clusters();
+  std::vector<absl::StatusOr<absl::optional<double>>> figures(static_cast<size_t>(count));
+  SideBySide(call.workers, count, [&](int64_t i) {
+    const InFlight in_flight(call.metrics.plans_in_flight());
+    const int product = static_cast<int>(i);
+    const v1::PlanRunRequest run = RunOf(request, product);
+    v1::SizedCluster& cluster = *out->mutable_clusters(product);
+    CallWork work(call.end);
+    figures[static_cast<size_t>(i)] = AnswerProduct(request, run, resolver, work, &cluster);
     cluster.set_accelerator(cluster.has_plan() && !listed ? cluster.plan().device()
                                                           : run.cluster().device().accelerator());
+  });
+  SEXTANT_RETURN_IF_ERROR(call.work.Spend(0));  // the call's own end, not a product's
+  double least = 0;
+  for (int i = 0; i < count; ++i) {
+    const absl::StatusOr<absl::optional<double>>& figure = figures[static_cast<size_t>(i)];
+    if (!listed && !figure.ok()) return InSizeRequest(figure.status());
+    v1::SizedCluster& cluster = *out->mutable_clusters(i);
+    if (!figure.ok()) {
+      *cluster.mutable_status() = ToRpcStatus(InProduct(figure.status(), i), "");
+      continue;
+    }
+    if (figure->has_value() && (!out->has_best() || **figure < least)) {
+      least = **figure;
+      out->set_best(i);
+    }
+    for (const v1::TriedCount& tried : cluster.tried()) {
+      call.metrics.layouts_considered().Increment(static_cast<double>(tried.layout_count()));
+    }
   }
   return absl::OkStatus();
 }

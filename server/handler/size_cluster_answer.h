@@ -3,9 +3,8 @@
 #define SEXTANT_SERVER_HANDLER_SIZE_CLUSTER_ANSWER_H_
 
 #include "absl/status/status.h"
-#include "engine/base/call_work.h"
 #include "server/convert/device_resolver.h"
-#include "server/metrics/metrics.h"
+#include "server/handler/plan_answer.h"
 #include "sextant/v1/planning_service.pb.h"
 
 namespace sextant::server {
@@ -13,13 +12,13 @@ namespace sextant::server {
 // The most products of a request.
 inline constexpr int kMaxProducts = 16;
 
-// Sizes the cluster of each product that `request` lists, or else of its run's devices. A product
-// that can't be planned on costs no others their answers.
+// Sizes the cluster of each product that `request` lists, side by side, or else of its run's
+// devices. A product that can't be planned on costs no others their answers.
 //
 // Errors: kInvalidArgument for the list itself, and, where there is none, for the run; those of
-// `work`.
+// `call.work`.
 absl::Status AnswerSizeCluster(const v1::SizeClusterRequest& request,
-                               const DeviceResolver& resolver, CallWork& work, Metrics& metrics,
+                               const DeviceResolver& resolver, const LongCall& call,
                                v1::SizeClusterResponse* out);
 
 }  // namespace sextant::server

@@ -25,7 +25,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 HOUSES = ("engine/", "proto/", "gpu_probe/", "server/", "client/")
 CODE = (".h", ".cc", ".cu", ".cuh")
 TABLE = re.compile(r"/(catalogue_|families_|presets_)\w+\.cc$"
-                   r"|/reference/\w+_(collectives|matmuls)\.cc$"
+                   r"|/reference/\w+_(collectives|matmuls|fits)\.cc$"
                    r"|/reference/(attention|grouped_matmul)_[abh]\d+\.cc$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 MAX_FUNCTION = 40

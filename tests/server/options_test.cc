@@ -43,14 +43,15 @@ TEST(ServerOptions, EveryFlagSetsItsField) {
   const ServerOptions options =
       Parsed({"--listen=127.0.0.1:1", "--listen=unix:/run/x", "--http_listen=none",
               "--http_host=planner,planner.example", "--http_host=p", "--log_calls=errors",
-              "--log_level=warning", "--search_niceness=3", "--drain_announce_seconds=0.5",
-              "--drain_grace_seconds=3", "--stop_with_stdin"});
+              "--log_level=warning", "--search_niceness=3", "--search_threads=5",
+              "--drain_announce_seconds=0.5", "--drain_grace_seconds=3", "--stop_with_stdin"});
   EXPECT_THAT(options.listen, ElementsAre("127.0.0.1:1", "unix:/run/x"));
   EXPECT_EQ(options.http_listen, "none");
   EXPECT_THAT(options.http_host, ElementsAre("planner", "planner.example", "p"));
   EXPECT_EQ(options.log_calls, CallLogLevel::kErrors);
   EXPECT_EQ(options.log_level, LogLevel::kWarning);
   EXPECT_EQ(options.search_niceness, 3);
+  EXPECT_EQ(options.search_threads, 5);
   EXPECT_EQ(options.drain_announce_seconds, 0.5);
   EXPECT_EQ(options.drain_grace_seconds, 3);
   EXPECT_TRUE(options.stops_with_stdin);
@@ -152,7 +153,8 @@ TEST(ServerOptions, RefuseWhatTheyCannotRead) {
       "--listen=nonsense --listen=127.0.0.1:70000 --listen=127.0.0.1:-1 --listen=:1 "
       "--http_listen=127.0.0.1 --http_listen=unix:/run/x --log_calls=some "
       "--drain_grace_seconds=-1 --drain_grace_seconds=nan --drain_announce_seconds=1e9 "
-      "--search_niceness=-1 --search_niceness=20 --probe_metrics=some --gpu_sampling=5 "
+      "--search_niceness=-1 --search_niceness=20 --search_threads=0 --search_threads=x "
+      "--probe_metrics=some --gpu_sampling=5 "
       "--gpu_sampling=99ms --gpu_sampling=2h --gpu_sampling=inf --gpu_sampling=-5s "
       "--gpu_sampling= --unknown=1 stray --log_level=some --http_host=http://a --http_host=a:1 "
       "--http_host=",
@@ -168,9 +170,9 @@ TEST(ServerOptions, HelpNamesEveryFlag) {
   EXPECT_FALSE(help->has_value());
   for (const char* flag :
        {"--listen", "--http_listen", "--http_host", "--insecure_allow_remote", "--log_calls",
-        "--log_level", "--search_niceness", "--drain_announce_seconds", "--drain_grace_seconds",
-        "--version", "--probe_program", "--probe_library_folder", "--calibration_directory",
-        "--probe_metrics", "--gpu_sampling"}) {
+        "--log_level", "--search_niceness", "--search_threads", "--drain_announce_seconds",
+        "--drain_grace_seconds", "--version", "--probe_program", "--probe_library_folder",
+        "--calibration_directory", "--probe_metrics", "--gpu_sampling"}) {
     EXPECT_THAT(text, HasSubstr(flag));
   }
 }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <functional>
 #include <future>
+#include <latch>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 namespace sextant::server {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 
 // A task that reports its start, and waits until it is released.
@@ -205,6 +207,38 @@ TEST(SearchOnWorkers, FindsTheSameWhateverElseIsSearched) {
       EXPECT_EQ(together.best[b].step.expected, alone.best[b].step.expected);
     }
   }
+}
+
+// Both parts wait for the other one, of the caller whose task it is.
+TEST(SideBySide, UsesFreeThreads) {
+  WorkerPool pool({.threads = 2});
+  std::promise<void> ended;
+  pool.Post("a", [&](const absl::Status&) {
+    std::latch both(2);
+    SideBySide(pool, 2, [&](int64_t) {
+      EXPECT_EQ(WorkerPool::CallerOfTask(), "a");
+      both.arrive_and_wait();
+    });
+    ended.set_value();
+  });
+  ended.get_future().wait();
+}
+
+// Here every thread but one is busy until all parts have run.
+TEST(SideBySide, CallsEachPartOnceAndWaitsForNoBusyThread) {
+  Held held;
+  WorkerPool pool({.threads = 2});
+  pool.Post("b", held.Task());
+  held.started.get_future().wait();
+  std::vector<int> calls(100);
+  std::promise<void> ended;
+  pool.Post("a", [&](const absl::Status&) {
+    SideBySide(pool, 100, [&](int64_t part) { ++calls[static_cast<size_t>(part)]; });
+    ended.set_value();
+  });
+  ended.get_future().wait();
+  EXPECT_THAT(calls, Each(1));
+  held.released.set_value();
 }
 
 }  // namespace

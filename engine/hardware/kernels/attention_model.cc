@@ -51,6 +51,25 @@ std::vector<AttentionForm> FormsOf(const AttentionShape& like) {
   return out;
 }
 
+// By mask, window and head size. Within a class the given order stays, because it determines the
+// folds.
+std::vector<std::vector<AttentionPoint>> ClassesOf(absl::Span<const AttentionPoint> all) {
+  const auto key = [](const AttentionPoint& point) {
+    const AttentionShape& s = point.shape;
+    return std::make_tuple(!s.causal, s.window, HeadSize(s), s.query_key_head_size);
+  };
+  std::vector<AttentionPoint> points(all.begin(), all.end());
+  std::stable_sort(
+      points.begin(), points.end(),
+      [key](const AttentionPoint& a, const AttentionPoint& b) { return key(a) < key(b); });
+  std::vector<std::vector<AttentionPoint>> out;
+  for (const AttentionPoint& point : points) {
+    if (out.empty() || key(out.back()[0]) != key(point)) out.emplace_back();
+    out.back().push_back(point);
+  }
+  return out;
+}
+
 // Factors for a `position` outside the box of a class, whose last two axes count in halves.
 Widening OutsideOf(const TermPosition& low, const TermPosition& high,
                    const TermPosition& position) {
@@ -134,8 +153,8 @@ bool SeenBefore(absl::Span<const AttentionPoint> points, size_t index) {
 
 }  // namespace
 
-absl::Status AttentionModel::AddClass(absl::Span<const AttentionPoint> points,
-                                      std::vector<double>& ratios) {
+absl::StatusOr<AttentionClassFit> AttentionModel::FitClass(absl::Span<const AttentionPoint> points,
+                                                           std::vector<double>& ratios) const {
   const AttentionShape& like = points[0].shape;
   if (static_cast<int64_t>(points.size()) < kMinPoints) {
     FieldViolations out;
@@ -145,59 +164,70 @@ absl::Status AttentionModel::AddClass(absl::Span<const AttentionPoint> points,
                          ", window ", like.window, "; measure ", kMinPoints, " or more"));
     return out.ToStatus();
   }
-  AttentionForm best;
+  AttentionClassFit best;
   std::vector<double> best_ratios;
   for (const AttentionForm form : FormsOf(like)) {
     std::vector<double> held_out = HeldOutRatios(TermPointsOf(points, form, compute_units_));
     if (best_ratios.empty() || MeanError(held_out) < MeanError(best_ratios)) {
-      best = form;
+      best.form = form;
       best_ratios = std::move(held_out);
     }
   }
-  const std::vector<TermPoint> fitted = TermPointsOf(points, best, compute_units_);
+  best.costs = TermFit(TermPointsOf(points, best.form, compute_units_)).costs();
+  best.error = ErrorOf(best_ratios);
+  ratios.insert(ratios.end(), best_ratios.begin(), best_ratios.end());
+  return best;
+}
+
+void AttentionModel::AddClass(absl::Span<const AttentionPoint> points,
+                              const AttentionClassFit& found) {
+  const AttentionShape& like = points[0].shape;
+  const std::vector<TermPoint> terms = TermPointsOf(points, found.form, compute_units_);
   Class out{.like = like,
-            .form = best,
-            .fit = TermFit(fitted),
-            .low = fitted[0].shape.position,
-            .high = fitted[0].shape.position,
-            .error = ErrorOf(best_ratios)};
-  for (const TermPoint& point : fitted) {
+            .form = found.form,
+            .fit = TermFit(terms, found.costs),
+            .low = terms[0].shape.position,
+            .high = terms[0].shape.position,
+            .error = found.error};
+  for (const TermPoint& point : terms) {
     for (size_t i = 0; i < out.low.size(); ++i) {
       out.low[i] = std::min(out.low[i], point.shape.position[i]);
       out.high[i] = std::max(out.high[i], point.shape.position[i]);
     }
   }
-  ratios.insert(ratios.end(), best_ratios.begin(), best_ratios.end());
   if (groups_.empty() || !SameMask(groups_.back()[0].like, like)) groups_.emplace_back();
   groups_.back().push_back(std::move(out));
-  return absl::OkStatus();
 }
 
 absl::StatusOr<AttentionModel> AttentionModel::Of(const AttentionCalibration& calibration) {
   SEXTANT_RETURN_IF_ERROR(CheckAttention(calibration));
-  std::vector<AttentionPoint> points(calibration.points.begin(), calibration.points.end());
-  // By mask, window and head size. Within a class the given order stays, because it determines the
-  // folds.
-  std::stable_sort(
-      points.begin(), points.end(), [](const AttentionPoint& a, const AttentionPoint& b) {
-        const auto key = [](const AttentionShape& s) {
-          return std::make_tuple(!s.causal, s.window, HeadSize(s), s.query_key_head_size);
-        };
-        return key(a.shape) < key(b.shape);
-      });
-  AttentionModel out;
-  out.compute_units_ = calibration.compute_units;
+  AttentionModel out(calibration.compute_units);
   std::vector<double> ratios;
-  for (size_t begin = 0, end = 0; begin < points.size(); begin = end) {
-    const AttentionShape& like = points[begin].shape;
-    while (end < points.size() && SameMask(points[end].shape, like) &&
-           SameHeads(points[end].shape, like)) {
-      ++end;
-    }
-    SEXTANT_RETURN_IF_ERROR(
-        out.AddClass(absl::MakeSpan(points).subspan(begin, end - begin), ratios));
+  for (const std::vector<AttentionPoint>& points : ClassesOf(calibration.points)) {
+    SEXTANT_ASSIGN_OR_RETURN(const AttentionClassFit found, out.FitClass(points, ratios));
+    out.AddClass(points, found);
   }
   out.error_ = ErrorOf(std::move(ratios));
+  return out;
+}
+
+AttentionModel AttentionModel::Of(const AttentionCalibration& calibration,
+                                  absl::Span<const AttentionClassFit> found,
+                                  const PredictionError& error) {
+  AttentionModel out(calibration.compute_units);
+  size_t next = 0;
+  for (const std::vector<AttentionPoint>& points : ClassesOf(calibration.points)) {
+    out.AddClass(points, found[next++]);
+  }
+  out.error_ = error;
+  return out;
+}
+
+std::vector<AttentionClassFit> AttentionModel::found() const {
+  std::vector<AttentionClassFit> out;
+  for (const Group& group : groups_) {
+    for (const Class& each : group) out.push_back({each.form, each.fit.costs(), each.error});
+  }
   return out;
 }
 

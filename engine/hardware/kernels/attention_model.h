@@ -28,6 +28,13 @@ struct AttentionCalibration {
   absl::Span<const AttentionPoint> points;
 };
 
+// The result of fitting the points of one head size, mask and window, which takes long.
+struct AttentionClassFit {
+  AttentionForm form;
+  TermArray costs = {};
+  PredictionError error;
+};
+
 class AttentionModel {
  public:
   // Each combination of head size, mask and window that kernels treat differently is fitted
@@ -40,6 +47,12 @@ class AttentionModel {
   // not positive or above a day, rates above 1.1 of the peak (datasheet clocks are up to 8 % below
   // the highest), duplicate shapes, fewer than kMinPoints for a head size, mask and window.
   static absl::StatusOr<AttentionModel> Of(const AttentionCalibration& calibration);
+
+  // The same of a calibration without errors whose fit is known: found() and error() of that
+  // model.
+  static AttentionModel Of(const AttentionCalibration& calibration,
+                           absl::Span<const AttentionClassFit> found, const PredictionError& error);
+  std::vector<AttentionClassFit> found() const;
 
   // Finite and positive for sizes of 1 to 2^40; others are clamped to this range. Allocates
   // nothing. The best basis is kWithinGrid: measured times are smoothed like all others. What was
@@ -78,8 +91,11 @@ class AttentionModel {
     bool outside = false;
   };
 
-  AttentionModel() = default;
-  absl::Status AddClass(absl::Span<const AttentionPoint> points, std::vector<double>& ratios);
+  explicit AttentionModel(int64_t compute_units) : compute_units_(compute_units) {}
+  // Adds measured over predicted times of held-out points to `ratios`.
+  absl::StatusOr<AttentionClassFit> FitClass(absl::Span<const AttentionPoint> points,
+                                             std::vector<double>& ratios) const;
+  void AddClass(absl::Span<const AttentionPoint> points, const AttentionClassFit& found);
   Estimate EstimateOf(const AttentionShape& shape) const;
   Estimate EstimateIn(const Group& group, const AttentionShape& shape) const;
   // By a class of this head size; of another one.
@@ -87,7 +103,7 @@ class AttentionModel {
   Estimate EstimateFromOtherSize(const Class& chosen, const AttentionShape& shape) const;
   static Estimate Mixed(Estimate a, const Estimate& b, double share);
 
-  int64_t compute_units_ = 1;
+  int64_t compute_units_;
   std::vector<Group> groups_;
   PredictionError error_;
 };

@@ -79,13 +79,13 @@ TermShape GroupedMatmulTerms(const GroupedMatmulShape& shape, GroupedMatmulForm 
                        std::log2(hidden * intermediate) / 2}};
 }
 
-GroupedMatmulModel::GroupedMatmulModel(absl::Span<const TermPoint> points, GroupedMatmulForm form,
-                                       PredictionError error)
-    : form_(form),
-      fit_(points),
+GroupedMatmulModel::GroupedMatmulModel(absl::Span<const TermPoint> points,
+                                       const GroupedMatmulModelFit& found)
+    : form_(found.form),
+      fit_(points, found.costs),
       low_(points[0].shape.position),
       high_(points[0].shape.position),
-      error_(error) {
+      error_(found.error) {
   for (const TermPoint& point : points) {
     for (size_t i = 0; i < low_.size(); ++i) {
       low_[i] = std::min(low_[i], point.shape.position[i]);
@@ -109,8 +109,14 @@ absl::StatusOr<GroupedMatmulModel> GroupedMatmulModel::Of(
       }
     }
   }
-  return GroupedMatmulModel(TermPointsOf(calibration.points, best), best,
-                            ErrorOf(std::move(best_ratios)));
+  const std::vector<TermPoint> points = TermPointsOf(calibration.points, best);
+  return GroupedMatmulModel(points,
+                            {best, TermFit(points).costs(), ErrorOf(std::move(best_ratios))});
+}
+
+GroupedMatmulModel GroupedMatmulModel::Of(const GroupedMatmulCalibration& calibration,
+                                          const GroupedMatmulModelFit& found) {
+  return {TermPointsOf(calibration.points, found.form), found};
 }
 
 KernelTime GroupedMatmulModel::Predict(const GroupedMatmulShape& shape) const {

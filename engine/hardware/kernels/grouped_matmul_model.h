@@ -42,6 +42,13 @@ struct GroupedMatmulForm {
 // Sizes are at least 1. docs/kernels_attention.md, "Layers of experts", derives them.
 TermShape GroupedMatmulTerms(const GroupedMatmulShape& shape, GroupedMatmulForm form);
 
+// The result of fitting a calibration, which takes long.
+struct GroupedMatmulModelFit {
+  GroupedMatmulForm form;
+  TermArray costs = {};
+  PredictionError error;
+};
+
 class GroupedMatmulModel {
  public:
   static constexpr int64_t kMinPoints = 16;
@@ -55,6 +62,11 @@ class GroupedMatmulModel {
   // peak, duplicate shapes.
   static absl::StatusOr<GroupedMatmulModel> Of(const GroupedMatmulCalibration& calibration);
 
+  // The same of a calibration without errors whose fit is known: found() of that model.
+  static GroupedMatmulModel Of(const GroupedMatmulCalibration& calibration,
+                               const GroupedMatmulModelFit& found);
+  GroupedMatmulModelFit found() const { return {form_, fit_.costs(), error_}; }
+
   // The time of the forward pass. Finite and positive for sizes of 1 to 2^40; others are clamped
   // to this range. Allocates nothing.
   KernelTime Predict(const GroupedMatmulShape& shape) const;
@@ -63,8 +75,7 @@ class GroupedMatmulModel {
   const PredictionError& error() const { return error_; }
 
  private:
-  GroupedMatmulModel(absl::Span<const TermPoint> points, GroupedMatmulForm form,
-                     PredictionError error);
+  GroupedMatmulModel(absl::Span<const TermPoint> points, const GroupedMatmulModelFit& found);
 
   GroupedMatmulForm form_;
   TermFit fit_;

@@ -57,6 +57,18 @@ Parts PartsOf(const MatmulCalibration& calibration) {
   return out;
 }
 
+// All shapes, in the order of their sizes.
+std::vector<MatmulPoint> AllOf(Parts parts) {
+  std::vector<MatmulPoint> out = std::move(parts.points);
+  out.insert(out.end(), parts.checks.begin(), parts.checks.end());
+  SortByShape(out);
+  return out;
+}
+
+double ComputeUnitsOf(const MatmulCalibration& calibration) {
+  return static_cast<double>(calibration.compute_units.value_or(1));
+}
+
 // Octaves by which `position` lies outside the box, summed over dimensions.
 double OctavesOutside(const MatmulPosition& position, const MatmulPosition& inside) {
   double out = 0;
@@ -134,16 +146,19 @@ PredictionError CrossValidate(const MatmulSetting& setting, absl::Span<const Mat
   return ErrorOf(std::move(ratios));
 }
 
+MatmulModel::MatmulModel(MatmulType type, std::vector<MatmulPoint> measured)
+    : type_(type), box_(BoxOf(measured)), measured_(std::move(measured)) {}
+
 absl::StatusOr<MatmulModel> MatmulModel::Of(const MatmulCalibration& calibration) {
   SEXTANT_RETURN_IF_ERROR(CheckMatmulCalibration(calibration));
   const Parts parts = PartsOf(calibration);
-  MatmulModel out;
+  MatmulModel out(calibration.type, AllOf(parts));
   MatmulSetting setting = {.type = calibration.type};
   out.chosen_ = TryMatmulForm(setting, parts.points, parts.checks);
   const size_t count = parts.points.size() + parts.checks.size();
   if (calibration.compute_units.has_value() && count >= kMinTilePoints) {
     setting.form = MatmulForm::kTiles;
-    setting.compute_units = static_cast<double>(*calibration.compute_units);
+    setting.compute_units = ComputeUnitsOf(calibration);
     MatmulFormTrial tiles = TryMatmulForm(setting, parts.points, parts.checks);
     if (kClearlyNearer * tiles.mean_log_error <= out.chosen_.mean_log_error) {
       std::swap(tiles, out.chosen_);
@@ -151,15 +166,32 @@ absl::StatusOr<MatmulModel> MatmulModel::Of(const MatmulCalibration& calibration
     out.other_ = tiles;
   }
   setting.form = out.chosen_.form;
-  out.type_ = calibration.type;
-  out.measured_ = parts.points;
-  out.measured_.insert(out.measured_.end(), parts.checks.begin(), parts.checks.end());
-  SortByShape(out.measured_);
-  out.box_ = BoxOf(out.measured_);
   out.fit_ = FitMatmuls(setting, out.measured_);
   out.error_ = CrossValidate(setting, out.measured_);
   out.other_pass_ = WideningBeyond(out.error_, MatmulFallbacks::kOtherPass);
   return out;
+}
+
+MatmulModel MatmulModel::Of(const MatmulCalibration& calibration, const MatmulModelFit& found) {
+  MatmulModel out(calibration.type, AllOf(PartsOf(calibration)));
+  out.chosen_ = found.chosen;
+  out.other_ = found.other;
+  out.error_ = found.error;
+  out.other_pass_ = WideningBeyond(out.error_, MatmulFallbacks::kOtherPass);
+  out.fit_.roofline = MatmulRooflineOf(out.type_, out.measured_);
+  out.fit_.efficiency = {.grid = found.grid,
+                         .tile_costs = found.tile_costs,
+                         .compute_units = ComputeUnitsOf(calibration),
+                         .form = found.chosen.form};
+  return out;
+}
+
+MatmulModelFit MatmulModel::found() const {
+  return {.chosen = chosen_,
+          .other = other_,
+          .error = error_,
+          .tile_costs = fit_.efficiency.tile_costs,
+          .grid = fit_.efficiency.grid};
 }
 
 KernelTime MatmulModel::Within(double seconds, const MatmulShape& shape, double octaves,

@@ -53,6 +53,15 @@ MatmulFormTrial TryMatmulForm(const MatmulSetting& setting, absl::Span<const Mat
 // The error over all `matmuls`, each predicted by a fit to four fifths of them, without it.
 PredictionError CrossValidate(const MatmulSetting& setting, absl::Span<const MatmulPoint> matmuls);
 
+// The result of fitting a calibration, which takes long.
+struct MatmulModelFit {
+  MatmulFormTrial chosen;
+  absl::optional<MatmulFormTrial> other = {};
+  PredictionError error;
+  MatmulTileLosses tile_costs = {};
+  MatmulNodes grid = {};
+};
+
 // Logarithms of dimensions from low to high.
 struct MatmulBox {
   MatmulPosition low = {};
@@ -67,6 +76,10 @@ class MatmulModel {
   //
   // Errors: those of CheckMatmulCalibration().
   static absl::StatusOr<MatmulModel> Of(const MatmulCalibration& calibration);
+
+  // The same of a calibration without errors whose fit is known: found() of that model.
+  static MatmulModel Of(const MatmulCalibration& calibration, const MatmulModelFit& found);
+  MatmulModelFit found() const;
 
   // Finite and positive for dimensions of 1 to 2^40; others are clamped to this range. Allocates
   // nothing. The basis is never kMeasured: measured times are smoothed like all others, so that a
@@ -92,7 +105,8 @@ class MatmulModel {
   std::vector<MatmulPoint> Nearest(const MatmulShape& shape, size_t most) const;
 
  private:
-  MatmulModel() = default;
+  // Without its fit.
+  MatmulModel(MatmulType type, std::vector<MatmulPoint> measured);
   KernelTime Within(double seconds, const MatmulShape& shape, double octaves, Widening widening,
                     KernelBasis basis) const;
 

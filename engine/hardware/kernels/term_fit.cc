@@ -121,6 +121,16 @@ double ResidualOf(const TermArray& row, const TermArray& x) {
   return std::abs(sum);
 }
 
+TermArray CostsOf(absl::Span<const TermPoint> points) {
+  std::vector<TermArray> rows;
+  rows.reserve(points.size());
+  for (const TermPoint& point : points) {
+    rows.push_back(point.shape.terms);
+    for (double& term : rows.back()) term /= point.seconds;
+  }
+  return NonnegativeFit(rows);
+}
+
 constexpr double kMinSeconds = 1e-9;
 constexpr double kMaxCorrection = 0.15;
 constexpr double kPriorWeight = 1;
@@ -150,14 +160,9 @@ TermArray NonnegativeFit(absl::Span<const TermArray> rows) {
   return costs;
 }
 
-TermFit::TermFit(absl::Span<const TermPoint> points) {
-  std::vector<TermArray> rows;
-  rows.reserve(points.size());
-  for (const TermPoint& point : points) {
-    rows.push_back(point.shape.terms);
-    for (double& term : rows.back()) term /= point.seconds;
-  }
-  costs_ = NonnegativeFit(rows);
+TermFit::TermFit(absl::Span<const TermPoint> points) : TermFit(points, CostsOf(points)) {}
+
+TermFit::TermFit(absl::Span<const TermPoint> points, const TermArray& costs) : costs_(costs) {
   neighbours_.reserve(points.size());
   for (const TermPoint& point : points) {
     const double log_ratio = std::log(point.seconds / Sum(point.shape.terms));

@@ -51,6 +51,8 @@ class TermFit {
   // `points` is not empty; terms and positions are finite, and each point's terms have a positive
   // sum.
   explicit TermFit(absl::Span<const TermPoint> points);
+  // The same of points whose costs() are known.
+  TermFit(absl::Span<const TermPoint> points, const TermArray& costs);
 
   // At least a nanosecond, about two GPU clocks. Finite for finite terms below 1e200.
   double Seconds(const TermShape& shape) const;

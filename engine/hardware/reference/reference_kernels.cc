@@ -1,61 +1,49 @@
 #include "engine/hardware/reference/reference_kernels.h"
 
 #include <deque>
-#include <utility>
 
-#include "absl/status/statusor.h"
-#include "absl/types/optional.h"
 #include "engine/base/lazy.h"
 #include "engine/hardware/catalogue.h"
 
 namespace sextant {
 namespace {
 
-template <typename Reference, typename Model>
-struct KeptModel {
-  const Reference* reference;
-  Lazy<absl::optional<Model>> model;  // absent: it could not be made
-};
-
-// A deque, since lazy values can't move.
-template <typename Reference, typename Model>
-using KeptModels = std::deque<KeptModel<Reference, Model>>;
-
-// Kept for the life of the process.
-template <typename Reference, typename Model, typename References>
-KeptModels<Reference, Model>& KeptModelsOf(const References& all) {
-  static KeptModels<Reference, Model>* const kept = [&all] {
-    auto* out = new KeptModels<Reference, Model>;
+// Models of published tables, each made at its first use.
+template <typename Reference, typename Fit, typename Model>
+class KeptModels {
+ public:
+  // `fits` has one for each reference, in their order.
+  template <typename References>
+  KeptModels(const References& all, absl::Span<const Fit> fits) {
     for (const absl::Span<const Reference> of_device : all) {
-      for (const Reference& reference : of_device) out->emplace_back().reference = &reference;
+      for (const Reference& reference : of_device) {
+        const Fit& fit = fits[kept_.size()];
+        Kept& each = kept_.emplace_back();
+        each.reference = &reference;
+        each.fit = &fit;
+      }
     }
-    return out;
-  }();
-  return *kept;
-}
-
-template <typename Reference, typename Model, typename Make>
-const Model* ModelIn(KeptModels<Reference, Model>& kept, const Reference& reference, Make make) {
-  for (KeptModel<Reference, Model>& each : kept) {
-    if (each.reference != &reference) continue;
-    const absl::optional<Model>& model = each.model.Get([&] {
-      absl::StatusOr<Model> made = make(reference);
-      return made.ok() ? absl::make_optional(*std::move(made)) : absl::nullopt;
-    });
-    return model.has_value() ? &*model : nullptr;
   }
-  return nullptr;
-}
 
-absl::StatusOr<AttentionModel> MadeOf(const AttentionReference& reference) {
-  const std::vector<AttentionPoint> points = PointsOf(reference);
-  AttentionCalibration calibration = {.points = points};
-  const Accelerator* accelerator = AcceleratorNamed(reference.device);
-  if (accelerator != nullptr && accelerator->compute_unit_count) {
-    calibration.compute_units = static_cast<int64_t>(accelerator->compute_unit_count.value);
+  // Null: `reference` is none of them.
+  template <typename Make>
+  const Model* Find(const Reference& reference, Make make) const {
+    for (const Kept& each : kept_) {
+      if (each.reference != &reference) continue;
+      return &each.model.Get([&] { return make(reference, *each.fit); });
+    }
+    return nullptr;
   }
-  return AttentionModel::Of(calibration);
-}
+
+ private:
+  struct Kept {
+    const Reference* reference;
+    const Fit* fit;
+    Lazy<Model> model;
+  };
+
+  std::deque<Kept> kept_;  // lazy values can't move
+};
 
 }  // namespace
 
@@ -127,16 +115,35 @@ std::vector<GroupedMatmulPoint> PointsOf(const GroupedMatmulReference& reference
   return out;
 }
 
+AttentionCalibration CalibrationOf(const AttentionReference& reference,
+                                   absl::Span<const AttentionPoint> points) {
+  AttentionCalibration out = {.points = points};
+  const Accelerator* accelerator = AcceleratorNamed(reference.device);
+  if (accelerator != nullptr && accelerator->compute_unit_count) {
+    out.compute_units = static_cast<int64_t>(accelerator->compute_unit_count.value);
+  }
+  return out;
+}
+
 const AttentionModel* ReferenceModel(const AttentionReference& reference) {
-  auto& kept = KeptModelsOf<AttentionReference, AttentionModel>(AttentionReferences());
-  return ModelIn(kept, reference, MadeOf);
+  static const auto* const kept =
+      new KeptModels<AttentionReference, AttentionReferenceFit, AttentionModel>(
+          AttentionReferences(), AttentionReferenceFits());
+  const auto make = [](const AttentionReference& of, const AttentionReferenceFit& fit) {
+    const std::vector<AttentionPoint> points = PointsOf(of);
+    return AttentionModel::Of(CalibrationOf(of, points), fit.classes, fit.error);
+  };
+  return kept->Find(reference, make);
 }
 
 const GroupedMatmulModel* ReferenceModel(const GroupedMatmulReference& reference) {
-  auto& kept = KeptModelsOf<GroupedMatmulReference, GroupedMatmulModel>(GroupedMatmulReferences());
-  return ModelIn(kept, reference, [](const GroupedMatmulReference& of) {
-    return GroupedMatmulModel::Of({.points = PointsOf(of)});
-  });
+  static const auto* const kept =
+      new KeptModels<GroupedMatmulReference, GroupedMatmulModelFit, GroupedMatmulModel>(
+          GroupedMatmulReferences(), GroupedMatmulReferenceFits());
+  const auto make = [](const GroupedMatmulReference& of, const GroupedMatmulModelFit& fit) {
+    return GroupedMatmulModel::Of({.points = PointsOf(of)}, fit);
+  };
+  return kept->Find(reference, make);
 }
 
 }  // namespace sextant

@@ -97,9 +97,21 @@ const GroupedMatmulReference* FindGroupedMatmulReference(const GroupedMatmulKern
 
 std::vector<GroupedMatmulPoint> PointsOf(const GroupedMatmulReference& reference);
 
-// Built at the first call for `reference` (some milliseconds), and cached. `reference` comes from
-// FindAttentionReference() or FindGroupedMatmulReference(). Null where the fit fails; tests build
-// each of them.
+// The fits of both, in the order of AttentionReferences() and GroupedMatmulReferences(). Generated
+// by make_reference_fits.
+struct AttentionReferenceFit {
+  absl::Span<const AttentionClassFit> classes;
+  PredictionError error;
+};
+absl::Span<const AttentionReferenceFit> AttentionReferenceFits();
+absl::Span<const GroupedMatmulModelFit> GroupedMatmulReferenceFits();
+
+// The calibrations that `reference` is; `points` are PointsOf() it.
+AttentionCalibration CalibrationOf(const AttentionReference& reference,
+                                   absl::Span<const AttentionPoint> points);
+
+// Made at the first call for `reference`, and cached. `reference` comes from
+// FindAttentionReference() or FindGroupedMatmulReference(); null for others.
 const AttentionModel* ReferenceModel(const AttentionReference& reference);
 const GroupedMatmulModel* ReferenceModel(const GroupedMatmulReference& reference);
 

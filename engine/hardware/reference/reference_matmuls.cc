@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <deque>
-#include <utility>
 
 #include "engine/base/lazy.h"
 #include "engine/hardware/accelerator.h"
@@ -42,23 +41,30 @@ struct Entry {
   ReferenceMatmulKey key;
   ReferenceMatmulTable table;
   size_t column;
-  Lazy<absl::optional<MatmulModel>> model;
+  absl::Span<const MatmulModelFit> fits;  // of the table's columns
+  Lazy<MatmulModel> model;
 };
 
 // A deque, since entries can't move.
+void AppendEntries(const ReferenceMatmulTable& table, absl::Span<const MatmulModelFit> fits,
+                   std::deque<Entry>& out) {
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    Entry& entry = out.emplace_back();
+    entry.key = {table.accelerator, MatmulTypeNamed(table.columns[i].type),
+                 table.columns[i].library};
+    entry.table = table;
+    entry.column = i;
+    entry.fits = fits;
+  }
+}
+
 std::deque<Entry>& Entries() {
   static std::deque<Entry>* const entries = [] {
     auto* out = new std::deque<Entry>;
-    for (const ReferenceMatmulTable& table :
-         {A100Sxm80Matmuls(), B200SxmMatmuls(), H100SxmMatmuls(), H200SxmMatmuls()}) {
-      for (size_t i = 0; i < table.columns.size(); ++i) {
-        Entry& entry = out->emplace_back();
-        entry.key = {table.accelerator, MatmulTypeNamed(table.columns[i].type),
-                     table.columns[i].library};
-        entry.table = table;
-        entry.column = i;
-      }
-    }
+    AppendEntries(A100Sxm80Matmuls(), A100Sxm80MatmulFits(), *out);
+    AppendEntries(B200SxmMatmuls(), B200SxmMatmulFits(), *out);
+    AppendEntries(H100SxmMatmuls(), H100SxmMatmulFits(), *out);
+    AppendEntries(H200SxmMatmuls(), H200SxmMatmulFits(), *out);
     return out;
   }();
   return *entries;
@@ -89,13 +95,10 @@ absl::optional<MatmulCalibration> ReferenceMatmulCalibration(absl::string_view a
 const MatmulModel* ReferenceMatmuls(absl::string_view accelerator, MatmulType type) {
   Entry* entry = Find(accelerator, type);
   if (entry == nullptr) return nullptr;
-  const absl::optional<MatmulModel>& model = entry->model.Get([entry]() {
-    // Tests build each of them; a table that failed would be skipped.
-    absl::StatusOr<MatmulModel> made =
-        MatmulModel::Of(*ReferenceMatmulCalibration(entry->key.accelerator, entry->key.type));
-    return made.ok() ? absl::make_optional(*std::move(made)) : absl::nullopt;
+  return &entry->model.Get([entry] {
+    return MatmulModel::Of(*ReferenceMatmulCalibration(entry->key.accelerator, entry->key.type),
+                           entry->fits[entry->column]);
   });
-  return model.has_value() ? &*model : nullptr;
 }
 
 }  // namespace sextant

@@ -130,8 +130,11 @@ const ModelPreset* FindRepository(absl::string_view name) {
 }
 
 absl::Status UnknownModel(absl::string_view name) {
-  std::vector<KnownName> names;
-  for (const ModelPreset& preset : ModelPresets()) names.push_back({preset.name});
+  static const NearNameIndex& names = *[] {
+    std::vector<KnownName> all;
+    for (const ModelPreset& preset : ModelPresets()) all.push_back({preset.name});
+    return new NearNameIndex(all);
+  }();
   return WithReason(UnknownNameError("model", name, names, "docs/models.md"), "MODEL_UNKNOWN");
 }
 

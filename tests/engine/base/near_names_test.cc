@@ -4,8 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "engine/base/reason.h"
 #include "engine/base/text.h"
 
@@ -26,6 +33,11 @@ constexpr KnownName kNames[] = {{"a10", "A10 24GB"},
                                 {"h200-sxm", "H200 SXM 141GB"},
                                 {"b200-sxm"},
                                 {"tpu-v5e"}};
+
+std::vector<absl::string_view> NearNames(absl::string_view name, absl::Span<const KnownName> names,
+                                         int most) {
+  return NearNameIndex(names).Near(name, most);
+}
 
 TEST(ComparableName, LeavesOutCaseAndSeparators) {
   EXPECT_EQ(ComparableName("Llama 3.1-70B"), ComparableName("llama_3.1/70b"));
@@ -74,6 +86,55 @@ TEST(NearNames, OffersNothingForNonsense) {
 }
 
 TEST(NearNames, OffersAtMostSoMany) { EXPECT_EQ(NearNames("sxm", kNames, 2).size(), 2u); }
+
+// Levenshtein's table, row by row.
+size_t EditDistance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replace = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replace, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+// Names of letters alone share no words, unless one is the other.
+TEST(NearNames, AreThoseOfTheLeastEditDistance) {
+  std::mt19937 random(5);
+  const auto word = [&random](size_t least) {
+    std::string out(std::min<size_t>(least + random() % 12, 64), 'a');  // as many are compared
+    for (char& letter : out) letter = static_cast<char>('a' + random() % 3);
+    return out;
+  };
+  size_t count = 0;
+  for (int round = 0; round < 300; ++round) {
+    const std::string name = word(round % 10 == 0 ? 53 : 3);
+    std::vector<std::string> others;
+    while (others.size() < 8) {
+      std::string other = word(1 + random() % name.size());
+      if (!absl::StrContains(other, name)) others.push_back(std::move(other));
+    }
+    std::vector<KnownName> known;
+    std::vector<std::pair<size_t, absl::string_view>> near;
+    for (const std::string& other : others) {
+      known.push_back({other});
+      const size_t distance =
+          std::min(EditDistance(name, other), EditDistance(name, other.substr(0, name.size())) + 1);
+      if (2 * distance <= name.size()) near.emplace_back(distance, other);
+    }
+    std::stable_sort(near.begin(), near.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<absl::string_view> expected;
+    for (const auto& [distance, other] : near) expected.push_back(other);
+    EXPECT_EQ(NearNames(name, known, 8), expected) << name;
+    count += expected.size();
+  }
+  EXPECT_GT(count, 300u);
+}
 
 TEST(UnknownNameMessage, QuotesTheNameSafelyAndBriefly) {
   const std::string message =

@@ -304,5 +304,34 @@ TEST(LayoutSearch, FindsNoLayoutThatTheHostDoesNotHold) {
   EXPECT_TRUE(OutcomeOf(run).best.empty());
 }
 
+// A step that need not be timed to its end is given no longer than it is, and is timed where the
+// layout is asked for again.
+TEST(LayoutEvaluator, BoundsStepsFromBelow) {
+  int bounded = 0;
+  for (const RunSpec& run : Runs()) {
+    CallWork work;
+    LayoutEvaluator evaluator(Searched(run), work);
+    ASSERT_TRUE(evaluator.Prepare({}).ok());
+    LayoutEvaluator exact(Searched(run), work);
+    ASSERT_TRUE(exact.Prepare({}).ok());
+    int64_t index = 0;
+    ForEachLayout(evaluator.space(), [&](const LayoutChoice& choice, const Pruned* pruned) {
+      if (pruned != nullptr || index++ % 29 != 0) return true;
+      const auto least = evaluator.EvaluateWithin(choice, /*times_all=*/false,
+                                                  [](const LayoutOption&) { return 0.0; });
+      const auto again = evaluator.Evaluate(choice);
+      const auto alone = exact.Evaluate(choice);
+      if (!least.ok() || !again.ok() || !alone.ok() || !alone->has_value()) return true;
+      const Seconds step = (*alone)->step.expected;
+      EXPECT_EQ((*again)->step.expected, step);
+      EXPECT_LE((*least)->step.expected, step);
+      EXPECT_EQ((*least)->verdict, (*alone)->verdict);
+      bounded += (*least)->step.expected < step;
+      return true;
+    });
+  }
+  EXPECT_GT(bounded, 100);
+}
+
 }  // namespace
 }  // namespace sextant

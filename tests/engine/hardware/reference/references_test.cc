@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/matmul_grid.h"
 #include "engine/hardware/accelerator.h"
 #include "engine/hardware/catalogue.h"
@@ -174,6 +177,106 @@ TEST(GroupedMatmulReferences, CalibrateTheirDevices) {
   EXPECT_EQ(found, 18);
   EXPECT_EQ(FindGroupedMatmulReference({.device = "h100-sxm", .data_type = DataType::kNvfp4}),
             nullptr);
+}
+
+// The fits in the program, made by make_reference_fits, are those of the tables. Other compilers
+// round otherwise.
+void ExpectNear(double kept, double refitted, absl::string_view what, double error = 0) {
+  EXPECT_NEAR(kept, refitted, std::max(error, 1e-7 * std::abs(refitted))) << what;
+}
+
+void ExpectNear(absl::Span<const double> kept, absl::Span<const double> refitted,
+                absl::string_view what, double error = 0) {
+  ASSERT_EQ(kept.size(), refitted.size()) << what;
+  for (size_t i = 0; i < kept.size(); ++i) ExpectNear(kept[i], refitted[i], what, error);
+}
+
+void ExpectNear(const PredictionError& kept, const PredictionError& refitted,
+                absl::string_view what) {
+  const auto figures = [](const PredictionError& of) {
+    return std::vector<double>{of.p10, of.median, of.p90, of.median_absolute, of.p90_absolute};
+  };
+  ExpectNear(figures(kept), figures(refitted), what);
+  EXPECT_EQ(kept.shape_count, refitted.shape_count) << what;
+}
+
+void ExpectNear(const MatmulFormTrial& kept, const MatmulFormTrial& refitted,
+                absl::string_view what) {
+  EXPECT_EQ(kept.form, refitted.form) << what;
+  ExpectNear(kept.error, refitted.error, what);
+  ExpectNear(kept.mean_log_error, refitted.mean_log_error, what);
+}
+
+constexpr double kErrorOfLogarithms = 1e-8;  // some are near 0
+
+TEST(ReferenceFits, AreThoseOfMatmulTables) {
+  for (const ReferenceMatmulKey& key : ReferenceMatmulKeys()) {
+    const std::string what = absl::StrCat(key.accelerator, " ", MatmulTypeName(key.type));
+    const auto calibration = ReferenceMatmulCalibration(key.accelerator, key.type);
+    const absl::StatusOr<MatmulModel> refitted = MatmulModel::Of(*calibration);
+    ASSERT_THAT(refitted, IsOk()) << what;
+    const MatmulModel& kept = *ReferenceMatmuls(key.accelerator, key.type);
+    const MatmulModelFit fit = refitted->found();
+    ExpectNear(kept.found().chosen, fit.chosen, what);
+    ASSERT_EQ(kept.found().other.has_value(), fit.other.has_value()) << what;
+    if (fit.other.has_value()) ExpectNear(*kept.found().other, *fit.other, what);
+    ExpectNear(kept.found().error, fit.error, what);
+    ExpectNear(kept.found().tile_costs, fit.tile_costs, what, kErrorOfLogarithms);
+    ExpectNear(kept.found().grid, fit.grid, what, kErrorOfLogarithms);
+    for (const MatmulShape& shape : RandomMatmuls(11, 100, 0, 40)) {
+      const KernelTime time = kept.Predict(shape);
+      ExpectNear(time.expected.value(), refitted->Predict(shape).expected.value(), what);
+      ExpectNear(time.high.value(), refitted->Predict(shape).high.value(), what);
+      EXPECT_EQ(time.basis, refitted->Predict(shape).basis) << what;
+    }
+  }
+}
+
+TEST(ReferenceFits, AreThoseOfAttentionTables) {
+  for (const absl::Span<const AttentionReference> of_device : AttentionReferences()) {
+    for (const AttentionReference& reference : of_device) {
+      const std::string what = absl::StrCat(reference.device, " ", reference.kernel);
+      const std::vector<AttentionPoint> points = PointsOf(reference);
+      const auto refitted = AttentionModel::Of(CalibrationOf(reference, points));
+      ASSERT_THAT(refitted, IsOk()) << what;
+      const AttentionModel& kept = *ReferenceModel(reference);
+      ExpectNear(kept.error(), refitted->error(), what);
+      const std::vector<AttentionClassFit> classes = kept.found();
+      const std::vector<AttentionClassFit> fit = refitted->found();
+      ASSERT_EQ(classes.size(), fit.size()) << what;
+      for (size_t i = 0; i < fit.size(); ++i) {
+        EXPECT_EQ(classes[i].form.query_tile, fit[i].form.query_tile) << what;
+        EXPECT_EQ(classes[i].form.window, fit[i].form.window) << what;
+        ExpectNear(classes[i].costs, fit[i].costs, what);
+        ExpectNear(classes[i].error, fit[i].error, what);
+      }
+      for (const AttentionPoint& point : points) {
+        ExpectNear(kept.Predict(point.shape).expected.value(),
+                   refitted->Predict(point.shape).expected.value(), what);
+      }
+    }
+  }
+}
+
+TEST(ReferenceFits, AreThoseOfTablesOfExperts) {
+  for (const absl::Span<const GroupedMatmulReference> of_device : GroupedMatmulReferences()) {
+    for (const GroupedMatmulReference& reference : of_device) {
+      const std::string what = absl::StrCat(reference.device, " ", reference.kernel);
+      const std::vector<GroupedMatmulPoint> points = PointsOf(reference);
+      const auto refitted = GroupedMatmulModel::Of({.points = points});
+      ASSERT_THAT(refitted, IsOk()) << what;
+      const GroupedMatmulModel& kept = *ReferenceModel(reference);
+      const GroupedMatmulModelFit fit = refitted->found();
+      EXPECT_EQ(kept.found().form.row_tile, fit.form.row_tile) << what;
+      EXPECT_EQ(kept.found().form.balance_rows, fit.form.balance_rows) << what;
+      ExpectNear(kept.found().costs, fit.costs, what);
+      ExpectNear(kept.found().error, fit.error, what);
+      for (const GroupedMatmulPoint& point : points) {
+        ExpectNear(kept.Predict(point.shape).expected.value(),
+                   refitted->Predict(point.shape).expected.value(), what);
+      }
+    }
+  }
 }
 
 // A table of somebody else's is none of those that are kept.
