@@ -36,7 +36,7 @@ BlockCore DeltaRule(const MixerSpec& mixer) {
   return out;
 }
 
-// What a delta rule's kernel saves in addition to `more`: queries and keys are normalised, and
+// A delta rule's kernel saves these in addition to `more`. Queries and keys are normalised, and
 // repeated for the heads of their group.
 BlockCore Saving(const MixerSpec& mixer, std::initializer_list<SavedTensor> more) {
   BlockCore out = DeltaRule(mixer);

@@ -18,7 +18,7 @@ enum class MixerHeads {
   kChannels,  // each channel is a head of 1, all in one group, and tensor parallel ranks hold all
 };
 
-// What is known of a kind of mixer: its name, its program, and the fields of MixerSpec that it has.
+// The facts of a kind of mixer: its name, its program, and the fields of MixerSpec that it has.
 struct MixerFacts {
   absl::string_view name;  // "gated_delta_net": the module of its tensors
   Block (*program)(const MixerSpec& mixer, int64_t hidden_size);

@@ -226,7 +226,7 @@ void ReadLfm2MoeOptions(ConfigReader& config, DecoderDraft& draft) {
   ReadConvolution(config, draft);
 }
 
-// 0 is lightning attention, 1 attention. The factors of residuals are no parameters.
+// 0 is lightning attention, 1 attention. The factors of residuals are constants.
 void ReadMiniMaxOptions(ConfigReader& config, DecoderDraft& draft) {
   ReadExperts(config, {.expert_count = "num_local_experts"}, draft.feed_forward_size, draft);
   draft.mixer = MixerSpec{.kind = MixerKind::kLightning,
