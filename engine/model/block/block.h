@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <utility>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
@@ -59,7 +60,7 @@ struct BlockOp {
   BlockValueIds reads = {};
   BlockValueIds writes = {};
   BlockValueIds keeps = {};  // of `reads`: those that its backward pass reads
-  absl::InlinedVector<BlockWeight, 4> weights = {};
+  std::vector<BlockWeight> weights = {};
 };
 
 // A batched product of a chunked recurrence, [m, k] by [k, n] in each chunk of each head, and how
@@ -88,8 +89,8 @@ struct BlockCore {
   int64_t chunk = 0;  // tokens
   // The recurrence, as the model's mathematics asks for it: of one token and all heads.
   double forward_flops = 0;
-  absl::InlinedVector<ChunkProduct, 8> products = {};
-  absl::InlinedVector<SavedTensor, 6> saved = {};
+  std::vector<ChunkProduct> products = {};
+  std::vector<SavedTensor> saved = {};
   // A state of each head and chunk, which the backward pass makes again.
   int64_t state_elements = 0;  // of one head
   int64_t state_bytes = 0;     // of an element
@@ -99,8 +100,8 @@ struct BlockCore {
 
 struct Block {
   absl::string_view module;  // "gated_delta_net"
-  absl::InlinedVector<BlockValue, 12> values = {};
-  absl::InlinedVector<BlockOp, 8> ops = {};
+  std::vector<BlockValue> values = {};
+  std::vector<BlockOp> ops = {};
   BlockCore core = {};
 
   BlockValueId input() const { return 0; }
