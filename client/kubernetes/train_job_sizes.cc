@@ -13,10 +13,10 @@ namespace sextant::client {
 namespace {
 
 constexpr char kSizeAnnotation[] = "sextant.dev/size";
-// What was done, which marks a job as done with.
+// Marks a job as done with, and says what was done.
 constexpr char kDoneAnnotation[] = "sextant.dev/recommended";
 
-// What of a job says its run: the rest may be large, and is not read.
+// The parts of a job that say its run: the rest may be large, and is not read.
 std::string ManifestOf(const Json& job) {
   Json annotations = Json::object();
   const std::string plan = Annotation(job, "sextant.dev/plan");
@@ -126,7 +126,7 @@ absl::StatusOr<v1::SizeClusterRequest> TrainJobKind::RequestOf(const Json& job,
     run.mutable_cluster()->clear_device();
     run.mutable_cluster()->clear_node_type();
   }
-  // What fits does not depend on it, and a time that was asked for does.
+  // Memory does not depend on it; a time that was asked for does.
   if (run.training().token_count() == 0 && !out.has_max_duration()) {
     run.mutable_training()->set_token_count(1);
   }
@@ -149,9 +149,14 @@ TrainJobKind::Size TrainJobKind::SizeOf(const Json& job, int64_t nodes_now) {
   v1::SizeClusterResponse response;
   status = planner_.Ask(&v1::PlanningService::Stub::SizeCluster, *request, &response);
   if (!status.ok()) return {.message = FaultLine(status), .is_away = IsAway(status)};
+  return SizeBy(*request, response, per_node);
+}
+
+// The job may run on any of the products.
+TrainJobKind::Size TrainJobKind::SizeBy(const v1::SizeClusterRequest& request,
+                                        const v1::SizeClusterResponse& response, int64_t per_node) {
   Size out = {.message = "the planner names no number of nodes"};
   std::string enough;
-  // The job may run on any of the products.
   for (const v1::SizedCluster& cluster : response.clusters()) {
     const int64_t nodes = (cluster.device_count() + per_node - 1) / per_node;
     const std::string& product = cluster.accelerator();
@@ -162,7 +167,7 @@ TrainJobKind::Size TrainJobKind::SizeOf(const Json& job, int64_t nodes_now) {
       return {.message = absl::StrCat("on no number of ", product, " that was tried is all met")};
     }
     if (nodes * per_node != cluster.device_count() &&
-        !Fits(request->run(), product, nodes * per_node)) {
+        !Fits(request.run(), product, nodes * per_node)) {
       return {.message = absl::StrCat(cluster.device_count(), " x ", product, " are enough, and ",
                                       nodes, " nodes of ", per_node, " are not known to be")};
     }

@@ -1,6 +1,6 @@
 // Kubeflow's TrainJobs that ask for a number of nodes: SizeCluster's.
-// Source: kubeflow/trainer docs/proposals/3328-automatic-resource-configuration/README.md, a draft
-// without an API, at commit 09bff7e81d32d42794c3fb8c22581c96101462b8.
+// Source: kubeflow/trainer, KEP-3328 "Automatic Resource Configuration", a draft without an API, at
+// commit 09bff7e81d32d42794c3fb8c22581c96101462b8.
 #ifndef SEXTANT_CLIENT_KUBERNETES_TRAIN_JOB_SIZES_H_
 #define SEXTANT_CLIENT_KUBERNETES_TRAIN_JOB_SIZES_H_
 
@@ -43,6 +43,8 @@ class TrainJobKind {
   Looked Look(const std::string& path, const Json& job);
   // The nodes for a job that has `nodes_now` of them.
   Size SizeOf(const Json& job, int64_t nodes_now);
+  Size SizeBy(const v1::SizeClusterRequest& request, const v1::SizeClusterResponse& response,
+              int64_t per_node);
   grpc::Status Import(const Json& job, v1::PlanRunRequest* run);
   absl::StatusOr<v1::SizeClusterRequest> RequestOf(const Json& job, v1::PlanRunRequest run) const;
   bool Fits(const v1::PlanRunRequest& run, const std::string& accelerator, int64_t device_count);

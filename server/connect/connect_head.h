@@ -30,7 +30,7 @@ struct ConnectHead {
   std::chrono::system_clock::time_point deadline = std::chrono::system_clock::time_point::max();
   // Why the call can't be made so; OK otherwise.
   absl::Status fault = absl::OkStatus();
-  // Of a unary call that comes in the messages of another API; null: in ours. It outlives the
+  // Set for a unary call in the messages of another API; null: in ours. It outlives the
   // exchange.
   ForeignMessages* foreign = nullptr;
 };

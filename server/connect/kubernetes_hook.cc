@@ -64,7 +64,7 @@ std::string Line(absl::string_view text) {
   return absl::StrCat("sextant: ", words::OneLineOf(text));
 }
 
-// What is wrong with the words.
+// The faults of the words.
 std::string FaultsOf(const absl::Status& status) {
   std::vector<std::string> out;
   for (const FieldViolation& each : FieldViolationsOf(status)) {

@@ -22,7 +22,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using Object = nlohmann::json;
 
-// Of FleetDevices.
+// The limit of FleetDevices.hostnames.
 constexpr size_t kMaxHostnames = 4096;
 
 // The message that the field at `path` is in; null where that is not there.
@@ -93,17 +93,17 @@ absl::StatusOr<std::string> WordsOfPlan(const std::string& json) {
   return absl::InvalidArgumentError(absl::StrCat("has ", rest, ", which is not judged here"));
 }
 
-// The values of a slice's level. Source: kubernetes-sigs/kueue
-// apis/kueue/v1beta2/workload_types.go, TopologyAssignmentSliceLevelValues.
+// The values of a slice's level, in either form that v1beta2 had. Source: kubernetes-sigs/kueue
+// apis/kueue/v1beta2/workload_types.go and keps/2724-topology-aware-scheduling,
+// TopologyAssignmentSliceLevelValues.
 void AppendLevelValues(const Object& level, std::vector<std::string>& out) {
   const auto text = [](const Object& value) {
     return value.is_string() ? value.get<std::string>() : std::string();
   };
-  if (level.contains("universal")) {
-    out.push_back(text(level["universal"]));
-    return;
+  for (const char* const of_all : {"universal", "universalValue"}) {
+    if (level.contains(of_all)) return out.push_back(text(level[of_all]));
   }
-  const Object& values = ValueAt(level, "individual");
+  const Object& values = level.contains("individual") ? level["individual"] : level;
   const Object& roots = ValueAt(values, "roots");
   if (!roots.is_array()) return;
   for (const Object& root : roots) {

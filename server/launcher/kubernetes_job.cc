@@ -84,7 +84,7 @@ constexpr KindRow kKinds[] = {
     {.kind = "Workload", .groups = "spec.podSets", .pods = "count"},  // of Kueue
 };
 
-// A number, also as a text: "8". `absent` where there is nothing, kOpen where it is no number.
+// A number, also as a text: "8". `absent` where there is nothing, kOpen for any other value.
 int64_t CountAt(const Manifest& from, absl::string_view path, int64_t absent) {
   const Manifest& value = ValueAt(from, path);
   int64_t count = kOpen;
@@ -157,7 +157,7 @@ std::string ProductOfAffinity(const Manifest& affinity) {
 
 // Adds a container's devices, none where they are open.
 void AddContainer(const Manifest& container, int64_t devices, PodGroup& group, KubernetesJob& job) {
-  if (devices == kOpen) job.open = "the devices of a container are no number";
+  if (devices == kOpen) job.open = "the devices of a container are not a number";
   devices = std::max(devices, int64_t{0});
   if (group.container.is_null() || (devices > 0 && group.devices_per_pod == 0)) {
     group.container = container;

@@ -283,8 +283,8 @@ def run_table(api, folder):
 
 
 def latency(folder):
-    """Milliseconds of a review on a connection that is kept, as the API server keeps it: the median,
-    and the processor time of the planner for each."""
+    """Milliseconds of a review on a connection that is kept, as the API server keeps it: the
+    median, and the planner's processor time for each."""
     tls = [f"--tls_certificate={folder}/server.pem", f"--tls_key={folder}/server.key"]
     body = json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": {
         "uid": "1", "namespace": "default", "name": "run", "operation": "CREATE",

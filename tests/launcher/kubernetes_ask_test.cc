@@ -15,14 +15,13 @@
 namespace sextant::server {
 namespace {
 
-using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-json Object(const std::string& yaml) {
+nlohmann::json Object(const std::string& yaml) {
   const auto documents = ReadYaml(yaml);
   EXPECT_TRUE(documents.ok()) << documents.status();
-  return documents.ok() && !documents->empty() ? documents->front() : json();
+  return documents.ok() && !documents->empty() ? documents->front() : nlohmann::json();
 }
 
 std::string WithPlan(const std::string& plan, const std::string& spec) {
@@ -49,7 +48,7 @@ TEST(ReadKubernetesAsk, CountsWorkloadsOfKueueAndTheirNodes) {
                    "status: {admission: {podSetAssignments: [{topologyAssignment: "
                    "{levels: [rack, kubernetes.io/hostname], slices: [{valuesPerLevel: "
                    "[{universal: r}, {individual: {prefix: n-, suffix: .x, roots: ['1', '2']}}]}, "
-                   "{valuesPerLevel: [{universal: r}, {universal: m}]}]}}]}}\n")));
+                   "{valuesPerLevel: [{universalValue: r}, {roots: [m]}]}]}}]}}\n")));
   EXPECT_THAT(sliced.hostnames, ElementsAre("m", "n-1.x", "n-2.x"));
 }
 
@@ -80,7 +79,7 @@ TEST(ReadKubernetesAsk, DoubtsWhatIsNotSaid) {
       {WithPlan("llama",
                 "kind: Job\nspec: {template: {spec: {containers: [{resources: {limits: "
                 "{nvidia.com/gpu: many}}}]}}}\n"),
-       "the devices of a container are no number"},
+       "the devices of a container are not a number"},
       {WithPlan("llama", "kind: TrainJob\nspec: {trainer: {numNodes: 2}}\n"),
        "its runtime is not read"},
       {WithPlan("llama",
@@ -99,7 +98,7 @@ TEST(ReadKubernetesAsk, DoubtsWhatIsNotSaid) {
   }
 }
 
-// What the programs write into a manifest is asked as words.
+// Plans that the programs write into manifests are asked as words.
 TEST(ReadKubernetesAsk, AsksWhatWasWrittenIntoAManifest) {
   for (const std::string launcher : {"pytorchjob", "trainjob", "jobset"}) {
     LaunchedRun run = DenseLaunch();

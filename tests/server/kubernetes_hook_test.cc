@@ -7,6 +7,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
@@ -17,29 +18,19 @@
 namespace sextant::server {
 namespace {
 
-using nlohmann::json;
+using ReviewJson = nlohmann::json;
 using ::testing::HasSubstr;
 
 constexpr char kDeny[] = "/v1/hooks/kubernetes/deny";
 
 // A review of a Job with the annotation.
 std::string ReviewOf(const std::string& words) {
-  const json review = {
-    {"kind", "AdmissionReview"}, {"apiVersion", "admission.k8s.io/v1"},
-    {"request",
-     {{"uid", "u1"},
-      {"namespace", "team"},
-      {"name", "run"},
-      {"userInfo", {{"username", "ada"}}},
-      {"object",
-       {{"kind", "Job"},
-        {"metadata", {{"annotations", {{"sextant.dev/plan", words}}}}},
-        {"spec",
-         {{"parallelism", 2},
-          {"template",
-           {{"spec",
-             {{"containers", {{{"resources", {{"limits", {{"nvidia.com/gpu", "8"}}}}}}}}}}}}}}}}}};
-  return review.dump();
+  return absl::StrCat(
+      R"({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": {
+    "uid": "u1", "namespace": "team", "name": "run", "userInfo": {"username": "ada"}, "object": {
+      "kind": "Job", "metadata": {"annotations": {"sextant.dev/plan": ")",
+      words, R"("}}, "spec": {"parallelism": 2, "template": {"spec": {"containers": [
+        {"resources": {"limits": {"nvidia.com/gpu": "8"}}}]}}}}}})");
 }
 
 class KubernetesHookTest : public ConnectTest {
@@ -58,22 +49,24 @@ class KubernetesHookTest : public ConnectTest {
   }
 
   // The response part of the answer.
-  json Reviewed(FakeExchange& exchange) const {
+  ReviewJson Reviewed(FakeExchange& exchange) const {
     Answer(exchange);
     EXPECT_EQ(exchange.answer.status, 200) << exchange.answer.body;
-    const json answer = json::parse(exchange.answer.body);
+    const ReviewJson answer = ReviewJson::parse(exchange.answer.body);
     EXPECT_EQ(answer["kind"], "AdmissionReview");
     EXPECT_EQ(answer["apiVersion"], "admission.k8s.io/v1");
     EXPECT_EQ(answer["response"]["uid"], "u1");
     return answer["response"];
   }
-  json Reviewed(const std::string& body, const char* path = kDeny) const {
+  ReviewJson Reviewed(const std::string& body, const char* path = kDeny) const {
     FakeExchange exchange({.path = path, .body = body});
     return Reviewed(exchange);
   }
 
   v1::AdmitRequest asked_;
 };
+
+ReviewJson Lines(const std::vector<std::string>& lines) { return ReviewJson(lines); }
 
 v1::AdmitResponse Verdict(v1::AdmitResponse::Verdict verdict) {
   v1::AdmitResponse out;
@@ -84,9 +77,9 @@ v1::AdmitResponse Verdict(v1::AdmitResponse::Verdict verdict) {
 
 TEST_F(KubernetesHookTest, AsksWhatTheObjectSays) {
   AnswerAdmit(absl::OkStatus(), Verdict(v1::AdmitResponse::VERDICT_FITS));
-  const json answer = Reviewed(ReviewOf("llama --tp=2"));
+  const ReviewJson answer = Reviewed(ReviewOf("llama --tp=2"));
   EXPECT_EQ(answer["allowed"], true);
-  EXPECT_EQ(answer["warnings"], json({"sextant: the line"}));
+  EXPECT_EQ(answer["warnings"], Lines({"sextant: the line"}));
   EXPECT_EQ(asked_.words(), "llama --tp=2");
   EXPECT_EQ(asked_.device_count(), 16);
   EXPECT_EQ(asked_.caller().scheduler(), v1::AdmitCaller::SCHEDULER_KUBERNETES);
@@ -99,14 +92,14 @@ TEST_F(KubernetesHookTest, RefusesWhatDoesNotFitWhereItDenies) {
   v1::AdmitResponse response = Verdict(v1::AdmitResponse::VERDICT_DOES_NOT_FIT);
   response.set_change("--tp=8");
   AnswerAdmit(absl::OkStatus(), response);
-  const json denied = Reviewed(ReviewOf("llama"));
+  const ReviewJson denied = Reviewed(ReviewOf("llama"));
   EXPECT_EQ(denied["allowed"], false);
-  EXPECT_EQ(
-      denied["status"],
-      json({{"code", 403}, {"reason", "Forbidden"}, {"message", "sextant: the line; --tp=8"}}));
-  const json warned = Reviewed(ReviewOf("llama"), kHookPath);
+  EXPECT_EQ(denied["status"]["code"], 403);
+  EXPECT_EQ(denied["status"]["reason"], "Forbidden");
+  EXPECT_EQ(denied["status"]["message"], "sextant: the line; --tp=8");
+  const ReviewJson warned = Reviewed(ReviewOf("llama"), kHookPath);
   EXPECT_EQ(warned["allowed"], true);
-  EXPECT_EQ(warned["warnings"], json({"sextant: the line", "sextant: --tp=8"}));
+  EXPECT_EQ(warned["warnings"], Lines({"sextant: the line", "sextant: --tp=8"}));
   AnswerAdmit(InvalidField("words", "are wrong"));
   EXPECT_EQ(Reviewed(ReviewOf("llama"))["status"]["message"], "sextant: words: are wrong");
 }
@@ -115,15 +108,15 @@ TEST_F(KubernetesHookTest, AllowsWithOneWarningInAnyDoubt) {
   const absl::Status busy = WithReason(absl::ResourceExhaustedError("too many"), "SERVER_BUSY");
   for (const absl::Status& status : {busy, absl::InternalError("broken")}) {
     AnswerAdmit(status);
-    const json answer = Reviewed(ReviewOf("llama"));
+    const ReviewJson answer = Reviewed(ReviewOf("llama"));
     EXPECT_EQ(answer["allowed"], true);
     EXPECT_EQ(answer["warnings"],
-              json({absl::StrCat("sextant: not planned: ", std::string(status.message()))}));
+              Lines({absl::StrCat("sextant: not planned: ", status.message())}));
   }
   AnswerAdmit(absl::OkStatus(), Verdict(v1::AdmitResponse::VERDICT_UNKNOWN));
   FakeExchange full({.path = kDeny, .body = ReviewOf("llama")});
   full.no_place = absl::UnavailableError("all places are taken");
-  EXPECT_EQ(Reviewed(full)["warnings"], json({"sextant: not planned: the planner is busy"}));
+  EXPECT_EQ(Reviewed(full)["warnings"], Lines({"sextant: not planned: the planner is busy"}));
   EXPECT_EQ(asked_.words(), "");  // nothing is planned without a place
 }
 
@@ -134,7 +127,7 @@ TEST_F(KubernetesHookTest, AnswersBeforeKubernetesGivesUp) {
   FakeExchange exchange(
       {.path = kDeny, .body = ReviewOf("llama"), .parameters = {{"timeout", "200ms"}}});
   const auto start = std::chrono::steady_clock::now();
-  const json answer = Reviewed(exchange);
+  const ReviewJson answer = Reviewed(exchange);
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(90));
   EXPECT_EQ(answer["allowed"], true);
   ASSERT_EQ(answer["warnings"].size(), 1u);
@@ -159,11 +152,9 @@ TEST_F(KubernetesHookTest, RefusesWhatIsNoReview) {
 
 TEST_F(KubernetesHookTest, WarnsOfObjectsThatSayTooLittle) {
   AnswerAdmit(absl::OkStatus(), Verdict(v1::AdmitResponse::VERDICT_UNKNOWN));
-  const json review = {{"kind", "AdmissionReview"}, {"request", {{"uid", "u1"}}}};
-  for (const json& object : {json(), json(5), json({{"kind", "Pod"}}), json({{"kind", "Job"}})}) {
-    json body = review;
-    body["request"]["object"] = object;
-    const json answer = Reviewed(body.dump());
+  for (const char* const object : {"null", "5", R"({"kind": "Pod"})", R"({"kind": "Job"})"}) {
+    const ReviewJson answer = Reviewed(absl::StrCat(
+        R"({"kind": "AdmissionReview", "request": {"uid": "u1", "object": )", object, "}}"));
     EXPECT_EQ(answer["allowed"], true);
     EXPECT_EQ(answer["warnings"].size(), 1u) << answer;
     EXPECT_EQ(asked_.words(), "");
