@@ -8,8 +8,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "server/launcher/json_text.h"
 #include "server/launcher/launcher.h"
-#include "server/launcher/yaml_text.h"
 #include "tests/launcher/sample_launch.h"
 
 namespace sextant::server {
