@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -73,17 +72,8 @@ std::vector<std::string> WordsOf(absl::string_view text) {
                         absl::ByAnyChar(" -_./:()"), absl::SkipEmpty());
 }
 
-// Smaller is nearer; compared member by member.
-struct Nearness {
-  bool apart;          // does not contain the name
-  size_t words_apart;  // words of the name that are missing
-  size_t distance;
-
-  friend auto operator<=>(const Nearness&, const Nearness&) = default;
-};
-
 struct Candidate {
-  Nearness nearness;
+  size_t distance;
   absl::string_view name;
 };
 
@@ -147,27 +137,31 @@ std::vector<absl::string_view> NearNameIndex::Near(absl::string_view name, int m
   if (wanted.empty()) return {};
   const std::vector<std::string> words = WordsOf(name);
   const std::vector<size_t> shared = SharedWords(words);
+  std::vector<bool> contains;
+  for (const Known& known : names_) contains.push_back(absl::StrContains(known.comparable, wanted));
+  // Next to names that contain the word itself, merely similar ones are noise.
+  const bool any = std::find(contains.begin(), contains.end(), true) != contains.end();
   const EditDistances distances(wanted);
-  const size_t farthest = wanted.size() / 2;
-  std::vector<Candidate> candidates;
-  for (size_t i = 0; i < names_.size(); ++i) {
-    const std::string& other = names_[i].comparable;
-    // A shorter name is as far as the characters that it lacks, and contains nothing.
-    if (shared[i] == 0 && other.size() + farthest < wanted.size()) continue;
-    const bool contains = absl::StrContains(other, wanted);
-    const size_t distance = distances.To(other);
-    if (contains || shared[i] > 0 || distance <= farthest) {
-      candidates.push_back({{!contains, words.size() - shared[i], distance}, names_[i].name});
-    }
-  }
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.nearness < b.nearness; });
   std::vector<absl::string_view> out;
-  for (const Candidate& c : candidates) {
-    // Next to names that contain the word itself, merely similar ones are noise.
-    if (c.nearness.apart != candidates.front().nearness.apart) break;
-    if (static_cast<int>(out.size()) == most) break;
-    out.push_back(c.name);
+  // Most shared words come first, so that few names have to be measured.
+  for (size_t level = words.size() + 1; level-- > 0 && static_cast<int>(out.size()) < most;) {
+    std::vector<Candidate> candidates;
+    for (size_t i = 0; i < names_.size(); ++i) {
+      if (shared[i] != level || contains[i] != any) continue;
+      const std::string& other = names_[i].comparable;
+      const bool must_be_near = level == 0 && !any;
+      // A shorter name is as far as the characters that it lacks.
+      if (must_be_near && other.size() + wanted.size() / 2 < wanted.size()) continue;
+      const size_t distance = distances.To(other);
+      if (must_be_near && 2 * distance > wanted.size()) continue;
+      candidates.push_back({distance, names_[i].name});
+    }
+    std::stable_sort(
+        candidates.begin(), candidates.end(),
+        [](const Candidate& a, const Candidate& b) { return a.distance < b.distance; });
+    for (const Candidate& c : candidates) {
+      if (static_cast<int>(out.size()) < most) out.push_back(c.name);
+    }
   }
   return out;
 }

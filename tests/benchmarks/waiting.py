@@ -75,86 +75,74 @@ def commands(folders, runs, only):
               f"{'; '.join(each[1] for each in least)} |", flush=True)
 
 
-def counted(words, talk=None):
-    """Instructions of a program, to which `talk` may talk before it is told to end."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = os.path.join(folder, "out")
-        process = subprocess.Popen(
-            ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *words],
-            env=environment(folder), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, text=True)
-        if talk is not None:
-            talk(folder, process)
-        _, said = process.communicate()
-    return int(re.search(r"Collected : (\d+)", said).group(1))
-
-
-def server_instructions(folder, plans):
-    """Of a planner that starts, answers `plans` times and ends."""
-    def talk(home, process):
-        while '"event":"serving"' not in process.stderr.readline():
-            pass
-        for _ in range(plans):
-            subprocess.run([os.path.join(folder, "sextant"), f"--address=unix:{home}/socket",
-                            "--timeout=600", *LAYOUT], stdout=subprocess.DEVNULL, check=False)
-    with tempfile.TemporaryDirectory() as home:
-        return counted([os.path.join(folder, "sextantd"), f"--listen=unix:{home}/socket",
-                        "--http_listen=none", "--role=planner", "--log_calls=none",
-                        "--drain_announce_seconds=0", "--stop_with_stdin"],
-                       lambda _, process: talk(home, process))
-
-
-def instructions(folders):
-    print("\n| instructions of a plan of a layout | millions, by build |\n| --- | ---: |")
-    request = [*LAYOUT, "--print-request"]
-    rows = {"its flags, by the client": [], "a server's start": [], "its first plan": [],
-            "its second plan": []}
+def client_instructions(folders):
+    figures = []
     for folder in folders:
-        client = os.path.join(folder, "sextant")
-        rows["its flags, by the client"].append(counted([client, *request]))
-        none, one, two = (server_instructions(folder, count) for count in range(3))
-        rows["a server's start"].append(none)
-        rows["its first plan"].append(one - none)
-        rows["its second plan"].append(two - one)
-    for name, figures in rows.items():
-        print(f"| {name} | {'; '.join(f'{each / 1e6:,.1f}' for each in figures)} |", flush=True)
+        ran = subprocess.run(
+            ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
+             os.path.join(folder, "sextant"), *LAYOUT, "--print-request"],
+            capture_output=True, text=True, check=True)
+        figures.append(int(re.search(r"Collected : (\d+)", ran.stderr).group(1)))
+    print(f"\ninstructions of the client until its request is made: "
+          f"{'; '.join(f'{each / 1e6:.1f} million' for each in figures)}", flush=True)
 
 
 def processor_seconds(pid):
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-        fields = file.read().rsplit(") ", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Of all threads of a process that there are now."""
+    total = 0
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="utf-8") as file:
+            total += int(file.read().split()[0])
+    return total / 1e9
 
 
-def mistakes(folders):
-    """A server's time for a misspelled model, in plans of one that is spelled right."""
+def request_for(api, model, has_layout):
+    request = api.PlanRunRequest()
+    request.model.preset = model
+    request.training.token_count = 10**12
+    request.cluster.device_count = 1024
+    request.cluster.device.accelerator = "h100-sxm"
+    if has_layout:
+        request.training.sequence_length = 8192
+        request.cluster.node_type = "dgx-h100"
+        request.layout.global_batch_size = 1024
+        request.layout.parallel.tensor_parallel_size = 8
+        request.layout.parallel.pipeline_parallel_size = 4
+    return request
+
+
+def seconds_of(server, call, count=1):
+    before = processor_seconds(server.process.pid)
+    for _ in range(count):
+        call()
+    return (processor_seconds(server.process.pid) - before) / count
+
+
+def calls(folders):
+    """A new server's first plan of a layout and its second, and a misspelled model in plans."""
     sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
     from python_client_test import plan_run  # noqa: E402  (needs the path)
     import sextantd
     import grpc
     from sextant.v1 import planning_service_pb2 as api
-    figures = []
     for folder in folders:
         sextantd.BIN = folder
         with sextantd.Server("--role=planner", "--log_calls=none") as server, \
                 grpc.insecure_channel(server.address) as channel:
-            used = []
-            for model in ("llama-3.1-70b", "llama-3.1-70x"):
-                request = api.PlanRunRequest()
-                request.model.preset = model
-                request.training.token_count = 10**12
-                request.cluster.device_count = 1024
-                request.cluster.device.accelerator = "h100-sxm"
-                for calls in (20, CALLS):
-                    before = processor_seconds(server.process.pid)
-                    for _ in range(calls):
-                        try:
-                            plan_run(channel, request)
-                        except grpc.RpcError as error:
-                            assert error.code() == grpc.StatusCode.NOT_FOUND, error
-                used.append((processor_seconds(server.process.pid) - before) / CALLS)
-            figures.append(f"{1e6 * used[1]:.0f} us, {used[1] / used[0]:.1f} plans")
-    print(f"\na misspelled model: {'; '.join(figures)}")
+            def plan(model, has_layout=False):
+                try:
+                    plan_run(channel, request_for(api, model, has_layout))
+                except grpc.RpcError as error:
+                    assert error.code() == grpc.StatusCode.NOT_FOUND, error
+            plan("llama-3.1-70b")
+            plan("llama-3.1-70x")
+            first, second = (seconds_of(server, lambda: plan("llama-3.1-70b", True))
+                             for _ in range(2))
+            right, wrong = (seconds_of(server, lambda: plan(model), CALLS)
+                            for model in ("llama-3.1-70b", "llama-3.1-70x"))
+        print(f"{folder}: a server's first plan of a layout {1e3 * first:.1f} ms of the processor, "
+              f"its second {1e3 * second:.1f}; a misspelled model {1e6 * wrong:.0f} us, "
+              f"{wrong / right:.1f} plans", flush=True)
 
 
 def main():
@@ -166,8 +154,8 @@ def main():
     options = parser.parse_args()
     commands(options.folders, options.runs, options.only)
     if not options.only:
-        instructions(options.folders)
-        mistakes(options.folders)
+        client_instructions(options.folders)
+        calls(options.folders)
     return 0
 
 
