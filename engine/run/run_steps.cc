@@ -227,7 +227,9 @@ class PhaseTimer {
   absl::StatusOr<Seconds> Predict(const MemoryModel& model) {
     const ExchangePricer exchanges = predictor_->ExchangesOf(model.job());
     SEXTANT_RETURN_IF_ERROR(FillStages(model, exchanges));
-    known_.stages.clear();  // their pipeline has another number of micro-batches
+    // Their pipeline has another number of micro-batches.
+    known_.stages.clear();
+    known_.has_pipeline = false;
     const StepInput input = predictor_->StepOf(model.job(), exchanges, stages_);
     const StepEstimate step = ExpectedStep(input, known_);
     SEXTANT_RETURN_IF_ERROR(work_.Spend(EstimateSteps(input, step)));
