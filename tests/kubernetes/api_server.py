@@ -7,6 +7,7 @@ built, against the real one."""
 import copy
 import json
 import re
+import sys
 import threading
 import time
 import urllib.parse
@@ -90,6 +91,10 @@ class ApiServer:
         class Threads(ThreadingHTTPServer):
             daemon_threads = True
             request_queue_size = 64
+
+            def handle_error(self, *at):
+                if not isinstance(sys.exc_info()[1], OSError):  # else the caller has left
+                    super().handle_error(*at)
 
         self.server = Threads(("127.0.0.1", 0), Handler)
         self.url = "http://127.0.0.1:%d" % self.server.server_address[1]

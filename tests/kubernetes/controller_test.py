@@ -280,11 +280,11 @@ def check_trainer_killed(api, planner, folder, nodes):
     with Controller(api, planner.address, folder) as controller:
         controller.wait_for("holds the lease")
         train(api, "last", LARGE)
-        soon(lambda: nodes_of(api, "last") == nodes)
+        for name in ("grows", "next", "last"):
+            soon(lambda name=name: reasons(api, name) == ["SextantRecommended"])
     assert len(api.writes("PATCH", "trainjobs/half")) == patches
     for name in ("grows", "next", "last"):
-        assert len(api.writes("PATCH", f"trainjobs/{name}")) == 1, name
-        soon(lambda name=name: reasons(api, name) == ["SextantRecommended"])
+        assert len(api.writes("PATCH", f"trainjobs/{name}")) == 1 and nodes_of(api, name) == nodes
 
 
 def main():
