@@ -35,7 +35,8 @@ size_t MostKept(const LayoutBase& base) {
       sizeof(KnownLayers) + more * (sizeof(LayerCost) + sizeof(LayerWalk)) +
       kLayoutDivisions * base.devices() * sizeof(WorkTable) +
       (divides ? kLayoutDivisions : 1) * base.devices() * kinds * sizeof(WorkSeconds);
-  return std::clamp<size_t>(kMaxKeptBytes / bytes, 1, kMaxKept);
+  // A quarter more is the allocator's.
+  return std::clamp<size_t>(kMaxKeptBytes / (bytes + bytes / 4), 1, kMaxKept);
 }
 
 size_t DivisionOf(const MemoryJob& job) {

@@ -152,6 +152,9 @@ bool UsesAllKinds(const ArchitectureSpec& spec) {
   for (const StackSpec* const stack : {&spec.encoder, &spec.decoder}) {
     for (const LayerRun& run : stack->layers) used[static_cast<size_t>(run.layer_kind)] = true;
   }
+  if (spec.multi_token_prediction.has_value()) {
+    used[static_cast<size_t>(spec.multi_token_prediction->layer_kind)] = true;
+  }
   return absl::c_find(used, false) == used.end();
 }
 
