@@ -210,7 +210,7 @@ void AddCertificateFlags(CLI::App* command, CommandLine* line) {
 }  // namespace
 
 const Command kKubernetesControllerCommand = {
-    "kubernetes-controller", "Answer Kueue's checks and size Kubeflow's jobs, in a cluster",
+    "kubernetes-controller", "Answer Kueue's checks, size Kubeflow's jobs, in a cluster",
     kControllerHelp, AddControllerFlags};
 const Command kKubernetesCertificateCommand = {"kubernetes-certificate",
                                                "Make the certificate of Kubernetes' webhook",

@@ -217,12 +217,13 @@ TEST(ZshCompletion, OffersWhatBashOffers) {
 // Both scripts come from one parser; no placeholder is left in either.
 TEST(ZshCompletion, KnowsWhatBashKnows) {
   const std::string zsh = RunWith({"completion", "zsh", kNobody}).out;
-  EXPECT_THAT(zsh,
-              HasSubstr("\"plan\"|\"search\"|\"compare\"|\"finetune\"|\"size-cluster\"|"
-                        "\"size-model\"|\"allocate\"|\"memory\"|\"admit\"|\"count\"|\"models\"|"
-                        "\"accelerators\"|\"devices\"|\"probe\"|"
-                        "\"calibration\"|\"rates\"|\"nodes\"|\"links\"|"
-                        "\"op\"|\"op matmul\"|\"op batched-matmul\"|"));
+  EXPECT_THAT(zsh, HasSubstr("\"plan\"|\"search\"|\"compare\"|\"finetune\"|\"size-cluster\"|"
+                             "\"size-model\"|\"allocate\"|\"memory\"|\"admit\"|"
+                             "\"kubernetes-controller\"|\"kubernetes-certificate\"|\"count\"|"
+                             "\"models\"|"
+                             "\"accelerators\"|\"devices\"|\"probe\"|"
+                             "\"calibration\"|\"rates\"|\"nodes\"|\"links\"|"
+                             "\"op\"|\"op matmul\"|\"op batched-matmul\"|"));
   EXPECT_THAT(zsh, HasSubstr("\"plan --optimizer\") values=\"sgd sgd-momentum "));
   EXPECT_THAT(zsh, Not(ContainsRegex("@[A-Z_]+@")));
 }

@@ -140,6 +140,8 @@ void RemoveSet(const Message& message, const std::string& prefix, std::set<std::
 // Fields that no flag sets, each with its reason.
 std::set<std::string> WithoutFlag() {
   return {
+      // Of Kubernetes' webhook, which the command line does not stand for.
+      "AdmitRequest.manifest",
       // Links are the product's, which NODE names.
       "GetLinkTimesRequest.nodes.device.fleet.accelerator",
       "GetLinkTimesRequest.nodes.device.fleet.gpu_uuids",
