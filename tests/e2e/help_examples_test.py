@@ -14,9 +14,9 @@ import tempfile
 
 from sextantd import BIN, GOOD_REQUEST, ROOT, Server
 
-# What only a probe can answer, or has written.
+# What only a probe or a cluster can answer, or a probe has written.
 NEEDS_A_PROBE = re.compile(
-    r"sextant (--output=json )?(probe|calibration|devices)\b|(--device=|rates )host\b|"
+    r"sextant (--output=json )?(probe|calibration|devices|kubernetes-\w+)\b|(--device=|rates )host\b|"
     r"--calibration=")
 # Their examples probe, are for a shell's start (tests/client/completion_test.cc), or for a cluster
 # (tests/kubernetes).
