@@ -140,7 +140,7 @@ void RemoveSet(const Message& message, const std::string& prefix, std::set<std::
 // Fields that no flag sets, each with its reason.
 std::set<std::string> WithoutFlag() {
   return {
-      // Of Kubernetes' webhook, which the command line does not stand for.
+      // Only Kubernetes' webhook sets it.
       "AdmitRequest.manifest",
       // Links are the product's, which NODE names.
       "GetLinkTimesRequest.nodes.device.fleet.accelerator",

@@ -16,7 +16,8 @@ from sextantd import BIN, GOOD_REQUEST, ROOT, Server
 
 # What only a probe or a cluster can answer, or a probe has written.
 NEEDS_A_PROBE = re.compile(
-    r"sextant (--output=json )?(probe|calibration|devices|kubernetes-\w+)\b|(--device=|rates )host\b|"
+    r"sextant (--output=json )?(probe|calibration|devices|kubernetes-\w+)\b|"
+    r"(--device=|rates )host\b|"
     r"--calibration=")
 # Their examples probe, are for a shell's start (tests/client/completion_test.cc), or for a cluster
 # (tests/kubernetes).
