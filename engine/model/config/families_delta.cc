@@ -234,7 +234,7 @@ void ReadMiniMaxOptions(ConfigReader& config, DecoderDraft& draft) {
                           .head_size = draft.head_size,
                           .group_count = draft.head_count,
                           .state_size = draft.head_size};
-  if (config.Size("shared_intermediate_size") > 0) {
+  if (config.Count("shared_intermediate_size", 0) > 0) {
     config.Refuse("shared_intermediate_size", "must be 0: a shared expert is not known here");
   }
   Pass(config, {"block_size", "full_attn_alpha_factor", "full_attn_beta_factor",

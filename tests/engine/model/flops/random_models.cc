@@ -82,8 +82,8 @@ LayerSpec RandomModels::Layer(const std::string& name, AttentionMask mask) {
   layer.output_scale = Chance(8);
   if (!layer.feed_forward.has_value() || !layer.experts.has_value()) return layer;
   layer.norms.before_sum = Chance();
-  layer.norms.before_experts =
-      layer.norms.before_feed_forward && layer.experts->shared_expert_count == 0 &&
+  layer.norms.before_experts = layer.norms.before_feed_forward &&
+                               layer.experts->shared_expert_count == 0 &&
                                layer.experts->latent_size == 0 && Chance();
   return layer;
 }
@@ -101,7 +101,7 @@ void RandomModels::AddStack(AttentionMask mask, ArchitectureSpec& spec, StackSpe
   stack.final_norm = Chance();
   if (!Chance(3)) return;
   for (int i = 0; i < kinds; ++i) {  // one table of biases: as many heads in all layers
-    LayerSpec& layer = spec.layer_kinds[static_cast<size_t>(first + i)];
+    LayerSpec& layer = spec.layer_kinds[static_cast<size_t>(first) + static_cast<size_t>(i)];
     if (!layer.attention.has_value()) layer.attention = Attention(mask);
     layer.attention->head_count = 2;
     layer.attention->key_value_head_count = layer.attention->latent.has_value() ? 2 : 1;
