@@ -75,25 +75,25 @@ void BlockBuilder::Convolve(BlockStage stage, BlockValueId input, BlockValueId o
                                      .bias = bias}}});
 }
 
-void BlockBuilder::Norm(BlockStage stage, BlockValueIds reads, BlockValueId output,
+void BlockBuilder::Norm(BlockStage stage, const BlockValueIds& reads, BlockValueId output,
                         const BlockWeight& weight) {
   block_.ops.push_back({.kind = BlockOpKind::kNorm,
                         .stage = stage,
                         .name = weight.name,
                         .reads = reads,
                         .writes = {output},
-                        .keeps = std::move(reads),
+                        .keeps = reads,
                         .weights = {weight}});
 }
 
-void BlockBuilder::Multiply(BlockStage stage, absl::string_view name, BlockValueIds reads,
+void BlockBuilder::Multiply(BlockStage stage, absl::string_view name, const BlockValueIds& reads,
                             BlockValueId output) {
   block_.ops.push_back({.kind = BlockOpKind::kMultiply,
                         .stage = stage,
                         .name = name,
                         .reads = reads,
                         .writes = {output},
-                        .keeps = std::move(reads)});
+                        .keeps = reads});
 }
 
 void BlockBuilder::Core(const BlockCore& core, const BlockOp& op) {

@@ -135,8 +135,10 @@ class BlockBuilder {
                std::initializer_list<BlockValueId> outputs, std::initializer_list<Matrix> matrices);
   // A depthwise convolution with `taps` weights a channel.
   void Convolve(BlockStage stage, BlockValueId input, BlockValueId output, int64_t taps, bool bias);
-  void Norm(BlockStage stage, BlockValueIds reads, BlockValueId output, const BlockWeight& weight);
-  void Multiply(BlockStage stage, absl::string_view name, BlockValueIds reads, BlockValueId output);
+  void Norm(BlockStage stage, const BlockValueIds& reads, BlockValueId output,
+            const BlockWeight& weight);
+  void Multiply(BlockStage stage, absl::string_view name, const BlockValueIds& reads,
+                BlockValueId output);
   // `core` runs here.
   void Core(const BlockCore& core, const BlockOp& op);
   // The last operation: makes the block's output of `input`.

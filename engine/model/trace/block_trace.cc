@@ -15,7 +15,7 @@ class BlockTrace {
   BlockTrace(const LayerTraceParts& parts, const Block& block, uint8_t input)
       : parts_(parts), out_(parts.out), block_(block) {
     tensors_.push_back(input);
-    for (BlockValueId id = 1; id < block.values.size(); ++id) {
+    for (BlockValueId id = 1; id <= block.output(); ++id) {
       const BlockValue& value = block.value(id);
       tensors_.push_back(value.divided
                              ? out_.Make(TokenRows::kAll, value.width / out_.tensor_ranks())
