@@ -14,6 +14,7 @@
 #include "client/text/layout_words.h"
 #include "client/text/memory_stages.h"
 #include "client/text/text.h"
+#include "proto/words/plan_line.h"
 
 namespace sextant::client {
 namespace {
@@ -146,6 +147,7 @@ std::string MemoryHead(const v1::PlanRunRequest& request, const v1::Plan& plan, 
       Wrap(verdict, absl::StrCat(HostVerdictText(memory), PeakText(memory), ChanceText(plan)), 2,
            width),
       Line("  headroom  ", HeadroomText(memory.headroom_bytes()), width),
+      Line("  open      ", words::OpenChoicesWords(memory), width),
       HostLine("  host      ", memory, width), capacity, run,
       brief ? FirstLines(layout, 3) : layout, ShardingLine(planned.sharding(), memory, width));
 }

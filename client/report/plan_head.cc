@@ -16,6 +16,7 @@
 #include "client/text/layout_words.h"
 #include "client/text/step_words.h"
 #include "client/text/text.h"
+#include "proto/words/plan_line.h"
 
 namespace sextant::client {
 namespace {
@@ -200,7 +201,9 @@ std::string DecidingLines(const v1::Plan& plan, bool brief, size_t width) {
                       Line("  model   ", UnreadFieldsWords(plan.unread_config_fields()), width),
                       Line("  servers ", AssumedNodesWords({&plan}), width),
                       cut("  layout  ", plan.has_search() ? LayoutWordsOf(plan.search()) : ""),
-                      MemoryLine(plan, width), brief ? "" : CountsLine(plan, width),
+                      MemoryLine(plan, width),
+                      Line("  open    ", words::OpenChoicesWords(plan.memory()), width),
+                      brief ? "" : CountsLine(plan, width),
                       cut("  change  ", NearestChange(plan)), cut("  time    ", HeadlineTime(plan)),
                       Line("  run     ", CostWords(plan), width),
                       Line("  limits  ", basis == nullptr ? "" : LimitWords(*basis), width));

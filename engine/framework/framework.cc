@@ -1,5 +1,8 @@
 #include "engine/framework/framework.h"
 
+#include <array>
+#include <cstddef>
+
 namespace sextant {
 namespace {
 
@@ -28,6 +31,10 @@ constexpr char kDsBf16[] = "deepspeedai/DeepSpeed, deepspeed/runtime/bf16_optimi
 constexpr char kDsPipe[] = "deepspeedai/DeepSpeed, deepspeed/runtime/pipe/engine.py @edaa7221";
 constexpr char kMegatronDeepSpeed[] =
     "bigscience-workshop/Megatron-DeepSpeed, megatron/mpu/cross_entropy.py @8387ae17";
+constexpr char kMegatronDeepSpeedAttention[] =
+    "deepspeedai/Megatron-DeepSpeed, megatron/model/transformer.py (FlashSelfAttention)";
+constexpr char kTorchAdam[] = "pytorch/pytorch, torch/optim/adamw.py (zeros_like(p))";
+constexpr char kTuneConfigs[] = "pytorch/torchtune, recipes/configs (dtype: bf16)";
 constexpr char kFullyShard[] = "pytorch/pytorch, torch/distributed/fsdp/_fully_shard";
 constexpr char kForeachReduce[] =
     "pytorch/pytorch, torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce() "
@@ -40,19 +47,13 @@ constexpr char kDdp[] = "pytorch/pytorch, torch/nn/parallel/distributed.py @0028
 constexpr char kAutocast[] = "pytorch/pytorch, aten/src/ATen/autocast_mode.cpp";
 constexpr char kTitanConfig[] = "pytorch/torchtitan, torchtitan/config/configs.py @b5bcd76c6";
 constexpr char kTitanFsdp[] = "pytorch/torchtitan, torchtitan/distributed/fsdp.py @b5bcd76c6";
-constexpr char kTitanModels[] = "pytorch/torchtitan, torchtitan/models @b5bcd76c6";
-constexpr char kTitanLoss[] = "pytorch/torchtitan, torchtitan/components/loss.py @b5bcd76c6";
 constexpr char kFoundryYaml[] =
     "mosaicml/llm-foundry, scripts/train/yamls/pretrain @8c8dd48f7; composer "
     "utils/parallelism.py @640518880";
-constexpr char kFoundryLoss[] =
-    "mosaicml/llm-foundry, llmfoundry/models/mpt/modeling_mpt.py @8c8dd48f7";
 constexpr char kComposer[] = "mosaicml/composer, composer/distributed/dist_strategy.py @640518880";
 constexpr char kAccelerate[] = "huggingface/accelerate, src/accelerate/accelerator.py @16cb6eb8";
 constexpr char kAccelerateFsdp[] =
     "huggingface/accelerate, src/accelerate/utils/dataclasses.py @16cb6eb8";
-constexpr char kCausalLoss[] =
-    "huggingface/transformers, src/transformers/loss/loss_utils.py @0114da07";
 constexpr char kTeContext[] =
     "NVIDIA/TransformerEngine, "
     "transformer_engine/pytorch/attention/dot_product_attention/context_parallel.py @015d2257";
@@ -69,7 +70,6 @@ constexpr char kEstimated[] = "docs/accuracy_memory.md, \"Intervals\"";
 constexpr int64_t kDeepSpeedBucket = 500'000'000;
 // Weights that it keeps whole: max_live_parameters, and as much as max_reuse_distance.
 constexpr int64_t kDeepSpeedLive = 1'000'000'000;
-constexpr int64_t kMegatronVocabularyMultiple = 128;
 
 // docs/accuracy_memory.md has the rows that these are from, and their coverage of rows left out.
 // Fragmentation: minimum, median and maximum of reserved over allocated, minus 1, of 28 runs of
@@ -92,25 +92,23 @@ constexpr ReserveShares kPytorchShares = {.uncounted = {.low = -0.05, .expected 
 constexpr unsigned kTorchSchedules = kOneForwardOneBackwardSchedule | kGPipeSchedule |
                                      kZeroBubbleSchedules | kDualPipeSchedule | kInterleavedStages;
 
-constexpr FrameworkTraits MegatronLm() {
-  FrameworkTraits out;
+// `row` with the cells of another code.
+FrameworkTraits Retrained(FrameworkTraits row, ModelCode code) {
+  static_cast<ModelCodeTraits&>(row) = CodeTraitsOf(code);
+  row.code = code;
+  return row;
+}
+
+FrameworkTraits MegatronLm() {
+  FrameworkTraits out = Retrained({}, ModelCode::kMegatron);
   out.kind = Framework::kMegatronLm;
   out.name = "megatron_lm";
   out.title = "Megatron-LM";
   out.weights = {StateType::kAsComputed, kArguments};
   out.gradients = {StateType::kFp32UnderBf16, kArguments};
   out.narrow_gradients = out.gradients;
+  out.codes = {CodeBit(ModelCode::kMegatron), kArguments};
   out.zero_stage = {ZeroStage::kNone, kArguments};
-  out.loss = {LossKind::kVocabularyParallel,
-              "NVIDIA/Megatron-LM, megatron/core/model_parallel_config.py @d98e8a64"};
-  out.vocabulary_multiple = {kMegatronVocabularyMultiple,
-                             "NVIDIA/Megatron-LM, megatron/training/vocab_utils.py @d98e8a64"};
-  out.transformer_engine = {true, kArguments};
-  out.grouped_experts = {false, kArguments};
-  out.fused_projections = {
-      true, "NVIDIA/Megatron-LM, megatron/core/transformer/attention.py (linear_qkv) @d98e8a64"};
-  out.fuses_gated_experts = {
-      true, "NVIDIA/Megatron-LM, megatron/core/fusions/fused_bias_swiglu.py @d98e8a64"};
   out.reshards_under_pipeline = {true, kArguments};
   out.context_parallel_kind = {ContextParallelKind::kRing, kArguments};  // cp_comm_type p2p
   out.gradient_lifetime = {GradientLifetime::kAlways, kGradBuffer};
@@ -123,15 +121,11 @@ constexpr FrameworkTraits MegatronLm() {
       true, "NVIDIA/Megatron-LM, megatron/core/optimizer/optimizer.py @d98e8a64"};
   out.gradient_offload = {GradientOffload::kAtStep, kHybridOptimizer};
   out.offloads = {kOffloadsOptimizer, kHybridOptimizer};
-  out.global_buffer = {true, kMegatronLayers};
   out.reserve = {kMegatronShares, kEstimated};
   out.max_zero_stage = {ZeroStage::kParameters,
                         "NVIDIA/Megatron-LM, megatron/core/distributed/fsdp @d98e8a64"};
   out.max_zero_stage_under_pipeline = out.max_zero_stage;
   out.pipeline = {true, kMegatronSchedules};
-  out.recomputes_modules = {
-      true, "NVIDIA/Megatron-LM, megatron/core/transformer/transformer_config.py @d98e8a64"};
-  out.fused_loss = {false, kArguments};  // refuses cross_entropy_fusion_impl te
   out.schedules = {kOneForwardOneBackwardSchedule | kInterleavedStages, kMegatronSchedules};
   out.gathers_tokens = {
       true, "NVIDIA/Megatron-LM, megatron/core/transformer/moe/token_dispatcher.py @d98e8a64"};
@@ -139,7 +133,7 @@ constexpr FrameworkTraits MegatronLm() {
   return out;
 }
 
-constexpr FrameworkTraits MegatronBridge() {
+FrameworkTraits MegatronBridge() {
   FrameworkTraits out = MegatronLm();
   out.kind = Framework::kMegatronBridge;
   out.name = "megatron_bridge";
@@ -155,8 +149,15 @@ constexpr FrameworkTraits MegatronBridge() {
   return out;
 }
 
-constexpr FrameworkTraits DeepSpeed() {
+// With Megatron-DeepSpeed's code, an older fork of Megatron-LM's.
+FrameworkTraits DeepSpeed() {
   FrameworkTraits out;
+  out.code = ModelCode::kMegatron;
+  out.attention = {AttentionCode::kFlashAttention, kMegatronDeepSpeedAttention};
+  out.stages = {true, kDsPipe};
+  out.codes = {CodeBit(ModelCode::kMegatron) | CodeBit(ModelCode::kTransformers) |
+                   CodeBit(ModelCode::kPlain),
+               kDsEngine};
   out.kind = Framework::kDeepSpeed;
   out.name = "deepspeed";
   out.title = "DeepSpeed";
@@ -194,8 +195,8 @@ constexpr FrameworkTraits DeepSpeed() {
   return out;
 }
 
-constexpr FrameworkTraits PytorchFsdp() {
-  FrameworkTraits out;
+FrameworkTraits PytorchFsdp() {
+  FrameworkTraits out = Retrained({}, ModelCode::kPlain);
   out.kind = Framework::kPytorchFsdp;
   out.name = "pytorch_fsdp";
   out.title = "PyTorch FSDP";
@@ -203,10 +204,8 @@ constexpr FrameworkTraits PytorchFsdp() {
   out.gradients = {StateType::kAsComputed, kFullyShard};  // of wide weights: wide shards
   out.narrow_gradients = out.gradients;
   out.zero_stage = {ZeroStage::kParameters, kFullyShard};
-  out.loss = {LossKind::kPlain, "pytorch/pytorch, torch/nn/functional.py, cross_entropy()"};
-  out.fused_projections = {
-      false, "huggingface/transformers, src/transformers/models/llama/modeling_llama.py @0114da07"};
-  out.fuses_gated_experts = {true, kModels};
+  out.codes = {CodeBit(ModelCode::kPlain) | CodeBit(ModelCode::kTransformers), kFullyShard};
+  out.moments_as_weights = {true, kTorchAdam};
   out.reshards_under_pipeline = {false, kTitanFsdp};
   out.context_parallel_kind = {ContextParallelKind::kRing, kTorchRing};
   out.gradient_lifetime = {GradientLifetime::kFromBackward, kFullyShard};
@@ -217,35 +216,32 @@ constexpr FrameworkTraits PytorchFsdp() {
   out.autocast = {true, kAutocast};
   out.keeps_stage_buffers = {true, kPipelining};
   out.reserve = {kPytorchShares, kEstimated};
-  out.recomputes_modules = {false, kModels};
   out.max_zero_stage = {ZeroStage::kParameters, kFullyShard};
   out.max_zero_stage_under_pipeline = {ZeroStage::kParameters, kPipelining};
   out.shards_all_or_nothing = {true, kFullyShard};
   out.pipeline = {true, kPipelining};
-  out.fused_loss = {true, "linkedin/Liger-Kernel, src/liger_kernel/ops @ead96b61"};
   out.schedules = {kTorchSchedules,
                    "pytorch/pytorch, torch/distributed/pipelining/schedules.py @01386103"};
   out.gathers_tokens = {false, kModels};
   return out;
 }
 
-constexpr FrameworkTraits Torchtitan() {
-  FrameworkTraits out = PytorchFsdp();
+FrameworkTraits Torchtitan() {
+  FrameworkTraits out = Retrained(PytorchFsdp(), ModelCode::kTorchtitan);
   out.kind = Framework::kTorchtitan;
   out.name = "torchtitan";
   out.title = "torchtitan";
   out.weights.source = kTitanConfig;
   out.gradients.source = kTitanConfig;
   out.narrow_gradients = out.gradients;
-  out.loss.source = kTitanLoss;
-  out.fused_projections.source = kTitanModels;
+  out.codes = {CodeBit(ModelCode::kTorchtitan), kTitanConfig};
   out.reduces_as_computed = {false, kTitanConfig};
   out.one_context_parallel_kind = {true, kTorchRing};  // cp_rotate_method is of its ring
   return out;
 }
 
-constexpr FrameworkTraits LlmFoundry() {
-  FrameworkTraits out = PytorchFsdp();
+FrameworkTraits LlmFoundry() {
+  FrameworkTraits out = Retrained(PytorchFsdp(), ModelCode::kLlmFoundry);
   out.kind = Framework::kLlmFoundry;
   out.name = "llm_foundry";
   out.title = "llm-foundry";
@@ -253,17 +249,15 @@ constexpr FrameworkTraits LlmFoundry() {
   out.gradients.source = kFoundryYaml;
   out.narrow_gradients = out.gradients;
   out.zero_stage.source = kFoundryYaml;
-  out.loss = {LossKind::kFused, kFoundryLoss};
-  out.fused_projections = {
-      true, "mosaicml/llm-foundry, llmfoundry/models/layers/attention.py (Wqkv) @8c8dd48f7"};
+  out.codes = {CodeBit(ModelCode::kLlmFoundry) | CodeBit(ModelCode::kTransformers), kFoundryYaml};
   out.reduction = {GradientReduction::kEach, kComposer};
   out.reduces_as_computed.source = kFoundryYaml;
   out.pipeline = {false, kComposer};
   return out;
 }
 
-constexpr FrameworkTraits HuggingFaceTrainer() {
-  FrameworkTraits out = PytorchFsdp();
+FrameworkTraits HuggingFaceTrainer() {
+  FrameworkTraits out = Retrained(PytorchFsdp(), ModelCode::kTransformers);
   out.kind = Framework::kHuggingFaceTrainer;
   out.name = "hugging_face_trainer";
   out.title = "Hugging Face Trainer";
@@ -271,7 +265,7 @@ constexpr FrameworkTraits HuggingFaceTrainer() {
   out.gradients.source = kAccelerate;
   out.narrow_gradients = out.gradients;
   out.zero_stage = {ZeroStage::kNone, kAccelerate};
-  out.loss.source = kCausalLoss;
+  out.codes = {CodeBit(ModelCode::kTransformers), kAccelerate};
   out.reduction = {GradientReduction::kLast, kAccelerate};
   out.reduces_as_computed.source = kAccelerateFsdp;
   out.wide_outputs = {true, kAccelerate};
@@ -280,7 +274,7 @@ constexpr FrameworkTraits HuggingFaceTrainer() {
   return out;
 }
 
-constexpr FrameworkTraits PytorchDdp() {
+FrameworkTraits PytorchDdp() {
   FrameworkTraits out = PytorchFsdp();
   out.kind = Framework::kPytorchDdp;
   out.name = "pytorch_ddp";
@@ -293,22 +287,59 @@ constexpr FrameworkTraits PytorchDdp() {
   out.reduces_as_computed = {false, kDdp};
   out.gradient_buckets_stay = {true, kDdp};
   out.offloads = {0, kModels};
-  out.recomputes_modules = {false, kModels};
   out.max_zero_stage = {ZeroStage::kNone, kDdp};
   out.max_zero_stage_under_pipeline = {ZeroStage::kNone, kDdp};
   out.shards_all_or_nothing = {};
   return out;
 }
 
-constexpr FrameworkTraits kTable[] = {MegatronLm(),         DeepSpeed(),  PytorchFsdp(),
-                                      MegatronBridge(),     Torchtitan(), LlmFoundry(),
-                                      HuggingFaceTrainer(), PytorchDdp()};
-static_assert(sizeof(kTable) / sizeof(kTable[0]) == kFrameworkCount);
+// Weights, gradients and moments in 16 bits. Source: torchtune's recipes, dtype: bf16.
+FrameworkTraits Torchtune() {
+  FrameworkTraits out = Retrained(PytorchFsdp(), ModelCode::kTorchtune);
+  out.kind = Framework::kTorchtune;
+  out.name = "torchtune";
+  out.title = "torchtune";
+  out.codes = {CodeBit(ModelCode::kTorchtune), kTuneConfigs};
+  out.weights = {StateType::kAsComputed, kTuneConfigs};
+  out.gradients = {StateType::kAsComputed, kTuneConfigs};
+  out.narrow_gradients = out.gradients;
+  out.no_master_weights = {true, kTuneConfigs};
+  out.autocast = {false, kTuneConfigs};
+  return out;
+}
+
+// A framework's rows, by the code that it trains.
+struct CodeRows {
+  explicit CodeRows(const FrameworkTraits& row) : usual(row.code) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const auto code = static_cast<ModelCode>(i);
+      rows[i] = code == usual ? row : Retrained(row, code);
+      if (!rows[i].stages.value) rows[i].pipeline = rows[i].stages;
+    }
+  }
+
+  ModelCode usual;
+  std::array<FrameworkTraits, kModelCodeCount> rows;
+};
+
+const CodeRows& RowsOf(Framework framework) {
+  // In the order of Framework.
+  static const auto& table = *new std::array<CodeRows, kFrameworkCount>{
+      CodeRows(MegatronLm()),         CodeRows(DeepSpeed()),  CodeRows(PytorchFsdp()),
+      CodeRows(MegatronBridge()),     CodeRows(Torchtitan()), CodeRows(LlmFoundry()),
+      CodeRows(HuggingFaceTrainer()), CodeRows(PytorchDdp()), CodeRows(Torchtune())};
+  return table[static_cast<size_t>(framework)];
+}
 
 }  // namespace
 
 const FrameworkTraits& TraitsOf(Framework framework) {
-  return kTable[static_cast<size_t>(framework)];
+  const CodeRows& rows = RowsOf(framework);
+  return rows.rows[static_cast<size_t>(rows.usual)];
+}
+
+const FrameworkTraits& TraitsOf(Framework framework, ModelCode code) {
+  return RowsOf(framework).rows[static_cast<size_t>(code)];
 }
 
 }  // namespace sextant

@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/base/interval.h"
+#include "engine/framework/model_code.h"
 #include "engine/model/trace/training_choices.h"
 
 namespace sextant {
@@ -21,15 +22,9 @@ enum class Framework {
   kLlmFoundry,
   kHuggingFaceTrainer,
   kPytorchDdp,
+  kTorchtune,
 };
-inline constexpr int kFrameworkCount = 8;
-
-// A cell of the table. `source` names the file or document that says so.
-template <typename T>
-struct Cited {
-  T value = {};
-  absl::string_view source = "";
-};
+inline constexpr int kFrameworkCount = 9;
 
 // The type of a tensor of the state, next to the type that is computed with.
 enum class StateType {
@@ -75,25 +70,26 @@ enum ScheduleSet : unsigned {
   kInterleavedStages = 16,
 };
 
-// One row of the table.
-struct FrameworkTraits {
+// Bits of FrameworkTraits::codes: 1 << ModelCode.
+constexpr unsigned CodeBit(ModelCode code) { return 1u << static_cast<unsigned>(code); }
+
+// One row of the table: the framework's own cells, and those of the code that it trains.
+struct FrameworkTraits : ModelCodeTraits {
   Framework kind = Framework::kMegatronLm;
   absl::string_view name = "";   // "megatron_lm"
   absl::string_view title = "";  // "Megatron-LM"
+  ModelCode code = ModelCode::kMegatron;
+  Cited<unsigned> codes = {};  // those that it can train
 
   // Defaults of a run.
   Cited<StateType> weights = {};
   Cited<StateType> gradients = {};
   Cited<StateType> narrow_gradients = {};  // of runs that compute in 8 bits or fewer
   Cited<ZeroStage> zero_stage = {};
-  Cited<LossKind> loss = {};
-  // The vocabulary is padded to a multiple of this and the tensor parallel size. 0: not padded.
-  Cited<int64_t> vocabulary_multiple = {};
-  Cited<bool> transformer_engine = {};
-  Cited<bool> grouped_experts = {};  // one grouped product for all experts of a GPU
-  // One product of query, key and value, and one of gate and up.
-  Cited<bool> fused_projections = {};
-  Cited<bool> fuses_gated_experts = {};  // one kernel computes and scales gated activations
+  // True where 16-bit weights are all that there is: no fp32 copy of them is kept.
+  Cited<bool> no_master_weights = {};
+  // True where moments of weights without an fp32 copy have the weights' type (torch.optim).
+  Cited<bool> moments_as_weights = {};
   Cited<bool> reshards_under_pipeline =
       {};  // weights gathered for a micro-batch are freed after it
   Cited<ContextParallelKind> context_parallel_kind = {};
@@ -128,7 +124,6 @@ struct FrameworkTraits {
 
   // Buffers and copies.
   Cited<bool> autocast = {};             // wide weights are cast to the compute type on use
-  Cited<bool> global_buffer = {};        // gathered inputs of the head are in a buffer that stays
   Cited<bool> wide_outputs = {};         // logits that the model returns are copied to fp32
   Cited<bool> keeps_stage_buffers = {};  // a pipeline's stage has a buffer for each micro-batch
   Cited<ReserveShares> reserve = {};
@@ -138,10 +133,6 @@ struct FrameworkTraits {
   Cited<ZeroStage> max_zero_stage_under_pipeline = {};
   Cited<bool> shards_all_or_nothing = {};  // FSDP: ZeRO stages 1 and 2 don't exist apart from 3
   Cited<bool> pipeline = {};
-  // Norms, latent projections and the activation functions of grouped experts can be recomputed
-  // apart from their layer.
-  Cited<bool> recomputes_modules = {};
-  Cited<bool> fused_loss = {};     // a loss whose gradient overwrites the logits
   Cited<unsigned> schedules = {};  // a ScheduleSet
   // Context parallelism is of the default kind alone.
   Cited<bool> one_context_parallel_kind = {};
@@ -152,7 +143,10 @@ struct FrameworkTraits {
   Cited<bool> exchanges_equal_heads_alone = {};
 };
 
+// The row of `framework` with the code that it usually trains.
 const FrameworkTraits& TraitsOf(Framework framework);
+// With another code that it can train.
+const FrameworkTraits& TraitsOf(Framework framework, ModelCode code);
 
 }  // namespace sextant
 

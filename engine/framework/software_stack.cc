@@ -65,6 +65,7 @@ const SoftwareStack& StackOf(Framework framework) {
       return *FindStack("pytorch_ddp");
     case Framework::kPytorchFsdp:
     case Framework::kHuggingFaceTrainer:
+    case Framework::kTorchtune:
       return *FindStack("pytorch_fsdp");
   }
   return SoftwareStacks()[0];

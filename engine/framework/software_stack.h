@@ -75,7 +75,7 @@ struct StackValue {
   OverlapNeed needs = OverlapNeed::kNothing;  // else nothing is hidden
 
   double On(DeviceGeneration generation) const {
-    if (generation == DeviceGeneration::kBeforeHopper) return before_hopper;
+    if (IsBeforeHopper(generation)) return before_hopper;
     return generation == DeviceGeneration::kBlackwell ? blackwell : hopper;
   }
 };

@@ -14,6 +14,7 @@ constexpr int64_t kDeterministicConfiguration = 8 * 4096 * kKib;       // :4096:
 
 int64_t TorchWorkspace(DeviceGeneration generation) {
   switch (generation) {
+    case DeviceGeneration::kBeforeAmpere:
     case DeviceGeneration::kBeforeHopper:
       return kDefaultConfiguration;
     case DeviceGeneration::kAmdCdna3:
@@ -37,8 +38,8 @@ DeviceGeneration GenerationOf(absl::string_view architecture) {
   constexpr struct {
     absl::string_view architecture;
     DeviceGeneration generation;
-  } kGenerations[] = {{"Volta", DeviceGeneration::kBeforeHopper},
-                      {"Turing", DeviceGeneration::kBeforeHopper},
+  } kGenerations[] = {{"Volta", DeviceGeneration::kBeforeAmpere},
+                      {"Turing", DeviceGeneration::kBeforeAmpere},
                       {"Ampere", DeviceGeneration::kBeforeHopper},
                       {"Ada", DeviceGeneration::kBeforeHopper},
                       {"Hopper", DeviceGeneration::kHopper},
@@ -58,7 +59,7 @@ Bytes WorkspaceOf(const WorkspaceUse& use) {
   const int64_t torch =
       deterministic ? kDeterministicConfiguration : TorchWorkspace(use.generation);
   if (!use.transformer_engine) return Bytes(kTorchHandles * torch);
-  const int64_t engine = use.generation == DeviceGeneration::kBeforeHopper ? 4 * kMib : 32 * kMib;
+  const int64_t engine = IsBeforeHopper(use.generation) ? 4 * kMib : 32 * kMib;
   return Bytes(kTorchHandles * torch + engine * (use.grouped_experts ? 1 + kGroupedStreams : 1));
 }
 

@@ -10,12 +10,19 @@ namespace sextant {
 // Generations of devices whose libraries take different workspaces.
 enum class DeviceGeneration {
   kUnknown,
-  kBeforeHopper,
+  kBeforeAmpere,  // Volta, Turing
+  kBeforeHopper,  // Ampere, Ada
   kHopper,
   kBlackwell,
   kAmd,       // CDNA
   kAmdCdna3,  // CDNA 3 and later
 };
+
+// True where `generation` is before Hopper.
+constexpr bool IsBeforeHopper(DeviceGeneration generation) {
+  return generation == DeviceGeneration::kBeforeAmpere ||
+         generation == DeviceGeneration::kBeforeHopper;
+}
 
 // The generation of an accelerator whose architecture the catalogue calls `architecture`.
 DeviceGeneration GenerationOf(absl::string_view architecture);

@@ -26,6 +26,37 @@ DatasheetValue OnlyIf(bool held, const DatasheetValue& figure) {
 
 }  // namespace
 
+bool Multiplies(absl::string_view architecture, DataType type) {
+  // The formats beyond fp16 that an architecture has.
+  enum Formats { kNone, kBf16Too, kFp8Too, kBlocksToo };
+  constexpr struct {
+    absl::string_view architecture;
+    Formats formats;
+  } kArchitectures[] = {{"Volta", kNone},   {"Turing", kNone},  {"Ampere", kBf16Too},
+                        {"CDNA2", kBf16Too}, {"Ada", kFp8Too},   {"Hopper", kFp8Too},
+                        {"CDNA3", kFp8Too}};
+  Formats formats = kBlocksToo;
+  for (const auto& known : kArchitectures) {
+    if (known.architecture == architecture) formats = known.formats;
+  }
+  switch (type) {
+    case DataType::kBf16:
+      return formats >= kBf16Too;
+    case DataType::kFp8:
+    case DataType::kFp8E4m3:
+    case DataType::kFp8E5m2:
+      return formats >= kFp8Too;
+    case DataType::kFp6:
+    case DataType::kFp4:
+    case DataType::kMxfp8:
+    case DataType::kMxfp4:
+    case DataType::kNvfp4:
+      return formats >= kBlocksToo;
+    default:
+      return true;
+  }
+}
+
 std::string SourceOf(const Accelerator& accelerator, const DatasheetValue& figure) {
   constexpr char kVendor[] = "vendor's datasheet or architecture whitepaper, not re-read";
   switch (figure.source) {

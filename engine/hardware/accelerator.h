@@ -69,6 +69,13 @@ struct Accelerator {
 // The source of `figure` of `accelerator`, as text.
 std::string SourceOf(const Accelerator& accelerator, const DatasheetValue& figure);
 
+// False where the matrix units of `architecture` are known not to multiply `type`: bf16 came with
+// NVIDIA's Ampere and AMD's CDNA 1, fp8 with Ada, Hopper and CDNA 3, block scales with Blackwell
+// and CDNA 4.
+// Source: NVIDIA, CUDA C++ Programming Guide, "Element Types, Precision and Matrix Sizes" of warp
+// matrix functions, and PTX ISA, "mma" and "tcgen05.mma"; AMD, ISA documents of CDNA 2 to 4, "MFMA".
+bool Multiplies(absl::string_view architecture, DataType type);
+
 // The dense peak of a matrix multiplication in `type`: that of the matrix units where they support
 // `type`, else of the general units. Absent where the datasheet has none. Datasheets name
 // families; a family's figure applies to its members where the device computes in them: fp8 to

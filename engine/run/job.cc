@@ -30,6 +30,7 @@ class JobBuilder {
 
   MemoryJob Build() {
     CheckSoftware(layout_.software, "layout.software", violations_);
+    CheckCode(layout_.framework, violations_);
     job_.pipeline.schedule = layout_.schedule.value_or(PipelineSchedule::kOneForwardOneBackward);
     CheckBatch();
     FillParallelism();
@@ -94,6 +95,7 @@ class JobBuilder {
   void FillBatch() {
     MicroBatchSpec& batch = job_.batch;
     batch = layout_.kernels;
+    batch.attention = layout_.attention.value_or(context_.attention.kernel);
     batch.sequence_count = micro_batch_size();
     batch.sequence_length = choice_.sequence_length;
     batch.encoder_sequence_length = choice_.encoder_sequence_length;
@@ -117,6 +119,7 @@ class JobBuilder {
     batch.recomputation.policy = choice_.recompute;
     batch.keeps_stage_outputs = traits_.keeps_stage_buffers.value;
     batch.loss = layout_.loss.value_or(traits_.loss.value);
+    batch.whole_logits = traits_.whole_logits.value;
     batch.attention_output_copied =
         layout_.attention_output_copied.value_or(CopiesAttentionOutput());
     batch.fused_expert_activation =
@@ -127,9 +130,9 @@ class JobBuilder {
   // where a run has to be deterministic, which cuDNN's attention was not before its release 9.18.1.
   // Source: NVIDIA/TransformerEngine, get_attention_backend(), pull requests 2130 and 2584.
   bool CopiesAttentionOutput() const {
-    const bool flash = layout_.kernels.attention == AttentionKernel::kFlash;
+    const bool flash = job_.batch.attention == AttentionKernel::kFlash;
     if (!flash || !layout_.framework.has_transformer_engine()) return false;
-    return context_.generation == DeviceGeneration::kBeforeHopper ||
+    return IsBeforeHopper(context_.generation) ||
            (context_.generation == DeviceGeneration::kBlackwell && layout_.framework.deterministic);
   }
 

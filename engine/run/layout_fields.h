@@ -83,7 +83,7 @@ inline constexpr LayoutField kOffloadedParametersField =
     FieldAt<&RunLayout::sharding, &StateSharding::offload_parameters>(
         "layout.sharding.offload_parameters");
 inline constexpr LayoutField kAttentionField =
-    FieldAt<&RunLayout::kernels, &MicroBatchSpec::attention>("layout.kernels.attention");
+    FieldAt<&RunLayout::attention>("layout.kernels.attention");
 inline constexpr LayoutField kLossField = FieldAt<&RunLayout::loss>("layout.kernels.loss");
 inline constexpr LayoutField kActivationAgainField =
     FieldAt<&RunLayout::kernels, &MicroBatchSpec::recomputation,

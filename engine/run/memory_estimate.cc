@@ -9,6 +9,7 @@
 #include "absl/types/span.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
+#include "engine/run/layout_fields.h"
 
 namespace sextant {
 namespace {
@@ -200,6 +201,71 @@ void AddOpposites(MemoryEstimate& estimate) {
   }
 }
 
+// The memory of a run under another choice. `spanned`: the run's own interval is to hold both.
+class OpenChoices {
+ public:
+  OpenChoices(const EstimateInput& in, MemoryEstimate& out)
+      : in_(in), out_(out), layouts_(in.choice.layout.parallel.layers_per_chunk, in.work) {}
+
+  // Errors: CallWork's.
+  absl::Status Add() {
+    SEXTANT_RETURN_IF_ERROR(AddLoss());
+    return AddAttention();
+  }
+
+ private:
+  // The code is assumed: the other one that DeepSpeed trains computes its loss otherwise.
+  absl::Status AddLoss() {
+    const RunLayout& layout = in_.choice.layout;
+    const FrameworkSpec& framework = layout.framework;
+    if (layout.loss.has_value() || !framework.code_assumed) return absl::OkStatus();
+    const LossKind assumed = framework.traits().loss.value;
+    const LossKind other = TraitsOf(framework.kind).loss.value;
+    JobChoice choice = in_.choice;
+    choice.layout.loss = other;
+    return Try({std::string(kLossField.path), assumed, other}, choice, true);
+  }
+
+  // A kernel that keeps scores in memory.
+  absl::Status AddAttention() {
+    const UsualAttention& usual = in_.context.attention;
+    const bool may_differ = usual.evidence != AttentionEvidence::kKnown &&
+                            usual.kernel == AttentionKernel::kFlash;
+    if (in_.choice.layout.attention.has_value() || !may_differ) return absl::OkStatus();
+    JobChoice choice = in_.choice;
+    choice.layout.attention = AttentionKernel::kUnfused;
+    return Try({std::string(kAttentionField.path), usual.kernel, AttentionKernel::kUnfused}, choice,
+               usual.evidence == AttentionEvidence::kOpen);
+  }
+
+  absl::Status Try(ChangedSetting setting, const JobChoice& choice, bool spanned) {
+    FieldViolations violations;
+    MemoryJob job = JobOf(in_.context, choice, violations);
+    if (!violations.empty()) return absl::OkStatus();
+    const auto model = in_.model.With(std::move(job), layouts_);
+    if (!model.ok()) return absl::OkStatus();  // no run makes this choice
+    const auto no_end = [](const StageMemory&) { return false; };
+    SEXTANT_ASSIGN_OR_RETURN(const auto peak, model->PeakOrFirst(no_end, in_.work));
+    const BytesInterval& process = peak.memory.process;
+    const auto verdict_of = [this](const BytesInterval& of) {
+      return VerdictOf(FitChance(of, out_.usable), in_.limits.thresholds);
+    };
+    BytesInterval& own = out_.stages[static_cast<size_t>(out_.peak_stage)].memory.process;
+    out_.open_choices.push_back({.setting = std::move(setting),
+                                 .process = process,
+                                 .spanned = spanned,
+                                 .decides = verdict_of(process) != verdict_of(own)});
+    if (!spanned) return absl::OkStatus();
+    own.low = std::min(own.low, process.low);
+    own.high = std::max(own.high, process.high);
+    return absl::OkStatus();
+  }
+
+  const EstimateInput& in_;
+  MemoryEstimate& out_;
+  LayoutCache layouts_;
+};
+
 }  // namespace
 
 double FitChance(const BytesInterval& process, Bytes usable) {
@@ -231,6 +297,7 @@ absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& in) {
   for (const LayerSpec& layer : in.context.spec.layer_kinds) out.layer_kinds.push_back(layer.name);
   SEXTANT_RETURN_IF_ERROR(EstimateStages(in, out));
   if (job.pipeline.schedule == PipelineSchedule::kDualPipe) AddOpposites(out);
+  SEXTANT_RETURN_IF_ERROR(OpenChoices(in, out).Add());
   out.fit_chance = FitChance(out.peak().process, out.usable);
   out.host = HostFitOf(in, out.stages);
   out.verdict = std::max(VerdictOf(out.fit_chance, in.limits.thresholds), out.host.verdict);

@@ -101,6 +101,15 @@ struct FittingChange {
   Bytes host = Bytes(0);                 // of the fullest server
 };
 
+// A choice that the request leaves open and that code in use makes in two ways, and the memory of
+// the other one.
+struct OpenChoice {
+  ChangedSetting setting;      // `from` is assumed
+  BytesInterval process = {};  // of the stage with the peak, under the other
+  bool spanned = false;        // the peak's interval holds both
+  bool decides = false;        // under the other, the run's verdict is another
+};
+
 struct MemoryEstimate {
   std::vector<StageEstimate> stages;
   std::vector<std::string> layer_kinds;  // names, by LedgerRow::layer_kind
@@ -114,6 +123,7 @@ struct MemoryEstimate {
   int64_t data_parallel_size = 1;
   int64_t micro_batch_count = 1;
   std::vector<FittingChange> changes;
+  std::vector<OpenChoice> open_choices;
   int64_t changes_considered = 0;
   bool search_ended_early = false;  // FittingChanges::ended_early
   // RunLayout's: the memory is an upper bound where there are any, and kDoesNotFit no verdict.

@@ -17,14 +17,12 @@
 namespace sextant {
 namespace {
 
-// The generation of the first device that the catalogue knows.
-DeviceGeneration GenerationOfDevices(const DeviceSelection& selection,
-                                     const Accelerator* accelerator) {
+// The first device that the catalogue knows; null: none.
+const Accelerator* KnownProduct(const DeviceSelection& selection, const Accelerator* accelerator) {
   for (const DeviceModel* const model : selection.models()) {
     if (accelerator == nullptr) accelerator = model->calibration().accelerator;
   }
-  return accelerator == nullptr ? DeviceGeneration::kUnknown
-                                : GenerationOf(accelerator->architecture);
+  return accelerator;
 }
 
 using enum FlopsConvention;
@@ -97,10 +95,13 @@ class Resolver {
     const ModelPreset* const preset = FindPreset();
     const Accelerator* const accelerator =
         FindSelected(run_.cluster.device, "cluster.device", unknown_);
+    const Accelerator* const product = KnownProduct(run_.cluster.device, accelerator);
+    if (product != nullptr) out_.generation = GenerationOf(product->architecture);
+    const PrecisionPolicy given = PrecisionOn(product);
     out_.precision = run_.layout.has_value()
-                         ? WithDefaults(run_.training.precision, run_.layout->framework.traits())
-                         : WithDefaults(run_.training.precision);
-    out_.generation = GenerationOfDevices(run_.cluster.device, accelerator);
+                         ? WithDefaults(given, run_.layout->framework.traits(),
+                                        run_.training.optimizer.kind)
+                         : WithDefaults(given);
     if ((run_.model.preset.empty() || preset != nullptr) && IsShapeSound(violations_)) {
       ResolveModel(preset);
     }
@@ -127,6 +128,23 @@ class Resolver {
     return preset.value_or(nullptr);
   }
 
+  // The run's types; fp16 where it names none to compute in and `product` does not multiply bf16.
+  PrecisionPolicy PrecisionOn(const Accelerator* product) {
+    PrecisionPolicy out = run_.training.precision;
+    if (product == nullptr || run_.cluster.peak_flops_per_second.has_value()) return out;
+    const auto multiplies = [product](DataType type) {
+      return Multiplies(product->architecture, type);
+    };
+    DataType& type = out.compute_data_type;
+    if (type == DataType::kUnspecified && !multiplies(DataType::kBf16)) type = DataType::kFp16;
+    if (multiplies(type)) return out;
+    violations_.Add("training.precision.compute_data_type",
+                    absl::StrCat(DataTypeName(type), " is not multiplied by the matrix units of ",
+                                 product->product_name, " (", product->architecture, "): write ",
+                                 multiplies(DataType::kBf16) ? "BF16 or " : "", "FP16"));
+    return out;
+  }
+
   void ResolveModel(const ModelPreset* preset) {
     if (!run_.model.parameter_count.has_value()) return ResolveShape(preset);
     out_.model_name = "parameters";
@@ -148,6 +166,10 @@ class Resolver {
     const bool lengths_are_sound = violations_.found_count() == with_shape;
     if (with_shape != faults || violations_.Mentions("model.changes")) return;
     out_.model_name = out_.shape.name;
+    if (run_.layout.has_value()) {
+      out_.attention =
+          UsualAttentionOf(run_.layout->framework, out_.model_name, out_.generation);
+    }
     if (out_.shape.checked == nullptr) work_.CountModel();
     const absl::Status counted = CheckShape(out_.shape);
     violations_.AddAll(counted);

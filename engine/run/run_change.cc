@@ -54,7 +54,7 @@ class ChangeList {
     if (!sequence_parallel && SizeOf(RunSetting::kTensorParallelSize, choice_) > 1) {
       Add(RunSetting::kSequenceParallel, 1);
     }
-    if (kernels_.attention == AttentionKernel::kUnfused) Add(RunSetting::kAttention, 0);
+    if (IsUnfused()) Add(RunSetting::kAttention, 0);
     const LossKind loss = LossOf(choice_);
     if (loss != LossKind::kFused && loss != LossKind::kChunked && traits_.fused_loss.value) {
       Add(RunSetting::kLoss, static_cast<int64_t>(LossKind::kFused));
@@ -68,9 +68,7 @@ class ChangeList {
     if (!full && !(again.activation_function && again.norm_outputs)) {
       Add(RunSetting::kRecomputedParts, 1);
     }
-    if (none && kernels_.attention == AttentionKernel::kUnfused) {
-      Add(RunSetting::kSelectiveRecompute, 1);
-    }
+    if (none && IsUnfused()) Add(RunSetting::kSelectiveRecompute, 1);
     if (!full) Add(RunSetting::kFullRecompute, 1);
   }
 
@@ -121,6 +119,10 @@ class ChangeList {
          ranks <= std::min(most, choice_.device_count); ranks *= 2) {
       Add(setting, ranks);
     }
+  }
+
+  bool IsUnfused() const {
+    return choice_.layout.attention.value_or(context_.attention.kernel) == AttentionKernel::kUnfused;
   }
 
   // True where the framework can divide state so.
@@ -233,7 +235,7 @@ std::vector<ChangedSetting> Apply(const RunChange& change, JobChoice& choice) {
       choice.layout.sequence_parallel = true;
       return {SwitchedOn(kSequenceParallelField.path)};
     case RunSetting::kAttention:
-      kernels.attention = AttentionKernel::kFlash;
+      choice.layout.attention = AttentionKernel::kFlash;
       return {
           {std::string(kAttentionField.path), AttentionKernel::kUnfused, AttentionKernel::kFlash}};
     case RunSetting::kLoss: {

@@ -127,7 +127,8 @@ struct RunLayout {
   FrozenWeightFormat frozen = {};
   WeightScaling weight_scaling = WeightScaling::kNone;
   int64_t fp8_weight_copies = 0;
-  MicroBatchSpec kernels = {};  // kernels and what they keep; sizes and the next three excepted
+  MicroBatchSpec kernels = {};  // kernels and what they keep; sizes and the next four excepted
+  absl::optional<AttentionKernel> attention = {};
   absl::optional<LossKind> loss = {};
   absl::optional<bool> attention_output_copied = {};
   absl::optional<bool> fused_expert_activation = {};

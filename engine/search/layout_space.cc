@@ -122,7 +122,10 @@ class SpaceBuilder {
     const int64_t length = *run_.training.sequence_length;
     const bool across = run_.options.tensor_across_nodes;
     const int64_t group = across ? out_.device_count : out_.node_devices;
+    // DeepSpeed's code is assumed of undivided layers, and is another of divided ones.
+    const bool undivided = layout_.framework.code_assumed;
     out_.tensor = GivenOr(kTensorParallelField, [&] {
+      if (undivided) return std::vector<int32_t>{1};
       return DivisorsOf(group, across ? std::max(kMaxTensor, out_.node_devices) : group);
     });
     const bool by_hand = !layout_.parallel.layers_per_chunk.empty();
@@ -197,7 +200,9 @@ class SpaceBuilder {
     }
   }
 
-  bool IsUnfused() const { return layout_.kernels.attention == AttentionKernel::kUnfused; }
+  bool IsUnfused() const {
+    return layout_.attention.value_or(context_.attention) == AttentionKernel::kUnfused;
+  }
 
   void FillOffload() {
     if (!context_.offloads) {

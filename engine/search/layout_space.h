@@ -99,6 +99,7 @@ struct SpaceContext {
   int64_t weight_bytes_each = 2;
   int64_t node_devices = 1;
   Bytes usable = Bytes(0);
+  AttentionKernel attention = AttentionKernel::kFlash;  // where the layout does not say
   bool offloads = false;  // the layouts that keep state in host memory; else those that don't
 };
 

@@ -1,6 +1,7 @@
 #include "proto/words/plan_line.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -19,6 +20,8 @@ namespace {
 
 using text::Gib;
 using text::Grouped;
+
+constexpr double kNotable = 0.05;  // of a peak
 
 // A value as SetField() reads it.
 std::string ValueText(const std::string& field, const v1::SettingValue& value) {
@@ -69,8 +72,10 @@ std::string MemoryOf(const v1::Plan& plan) {
   const std::string usable = absl::StrCat(" of ", Gib(memory.capacity().usable_bytes()), " usable");
   if (memory.scope() == v1::MEMORY_SCOPE_LAYOUT) {
     const std::string count = text::UnmodelledCount(memory);
+    const std::string open = OpenChoicesWords(memory);
     return absl::StrCat(text::IntervalText(memory.peak_bytes()), usable,
-                        count.empty() ? "" : absl::StrCat(", ", count));
+                        count.empty() ? "" : absl::StrCat(", ", count),
+                        open.empty() ? "" : absl::StrCat(", ", open));
   }
   return absl::StrCat(
       Gib(memory.peak_bytes().expected()), usable, ", ",
@@ -112,6 +117,23 @@ std::string ChangeWords(const v1::FittingChange& change) {
     settings.push_back(SettingWords(setting));
   }
   return absl::StrJoin(settings, " and ");
+}
+
+std::string OpenChoicesWords(const v1::Memory& memory) {
+  std::vector<std::string> out;
+  for (const v1::OpenChoice& choice : memory.open_choices()) {
+    const double peak = memory.peak_bytes().expected();
+    const bool widens =
+        choice.spanned() && std::abs(choice.peak_bytes().expected() - peak) > kNotable * peak;
+    if (!choice.decides_verdict() && !widens) continue;
+    const v1::ChangedSetting& setting = choice.setting();
+    out.push_back(absl::StrCat(
+        PlanFieldWord(setting.field()), "=", ValueText(setting.field(), setting.old_value()),
+        " assumed; ", ValueText(setting.field(), setting.new_value()), ": ",
+        text::IntervalText(choice.peak_bytes()),
+        choice.decides_verdict() ? ", another verdict" : ""));
+  }
+  return absl::StrJoin(out, "; ");
 }
 
 std::string CheapestChange(const v1::Plan& plan) {

@@ -48,7 +48,8 @@ using LossKindPair = OneLater<LossKind::kVocabularyParallelCompiled, v1::KernelC
 using ExpertDispatchPair =
     OneLater<ExpertDispatch::kAllGather, v1::KernelChoices::ExpertDispatch_MAX>;
 using ExpertScalingPair = OneLater<ExpertScaling::kAfterDown, v1::KernelChoices::ExpertScaling_MAX>;
-using FrameworkPair = OneLater<Framework::kPytorchDdp, v1::FrameworkMemory::Kind_MAX>;
+using ModelCodePair = OneLater<ModelCode::kLlmFoundry, v1::FrameworkMemory::ModelCode_MAX>;
+using FrameworkPair = OneLater<Framework::kTorchtune, v1::FrameworkMemory::Kind_MAX>;
 using VerdictPair = OneLater<Verdict::kStateFits, v1::Verdict_MAX>;
 using RowElementsPair = OneLater<RowElements::kByte, v1::ElementKind_MAX>;
 using CapacitySourcePair = OneLater<CapacitySource::kNominal, v1::CapacitySource_MAX>;

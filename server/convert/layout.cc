@@ -119,6 +119,9 @@ FrameworkSpec FrameworkMemoryFrom(const v1::FrameworkMemory& m, absl::string_vie
   FrameworkSpec out;
   out.kind = FrameworkPair::From(m.kind(), {path, "kind"}, violations);
   out.named = m.kind() != v1::FrameworkMemory::KIND_UNSPECIFIED;
+  if (m.model_code() != v1::FrameworkMemory::MODEL_CODE_UNSPECIFIED) {
+    out.code = ModelCodePair::From(m.model_code(), {path, "model_code"}, violations);
+  }
   if (m.has_persistent_gradients()) out.persistent_gradients = m.persistent_gradients();
   if (m.has_fused_weight_gradient()) out.fused_weight_gradient = m.fused_weight_gradient();
   if (m.has_reduce_bucket_elements()) out.reduce_bucket_elements = m.reduce_bucket_elements();
@@ -190,9 +193,8 @@ class Options {
     ChangedLayoutTo(given_, chosen.layout, &layout);
     // They are there where anything is computed again, whole layers too.
     if (choice.recompute != Recomputation()) layout.mutable_kernels();
-    if (choice.loss.has_value()) {
-      layout.mutable_kernels()->set_attention(
-          AttentionKernelPair::To(chosen.layout.kernels.attention));
+    if (choice.loss.has_value() && chosen.layout.attention.has_value()) {
+      layout.mutable_kernels()->set_attention(AttentionKernelPair::To(*chosen.layout.attention));
     }
     out->set_recompute(RecomputePolicyPair::To(chosen.recompute));
   }
@@ -233,6 +235,7 @@ RunLayout RunLayoutFrom(const v1::RunLayout& m, absl::string_view path,
     }
   }
   out.framework = FrameworkMemoryFrom(m.framework(), FieldPath(path, "framework"), violations);
+  AssumeCode(out.parallel, out.framework);
   out.software = SoftwareFrom(m.software());
   out.batch_ramp.reserve(static_cast<size_t>(m.batch_ramp_size()));
   for (const v1::BatchPhase& phase : m.batch_ramp()) {

@@ -137,17 +137,27 @@ struct ValueWriter {
   }
 };
 
+void SettingTo(ChangedSetting setting, v1::ChangedSetting* out) {
+  out->set_field(std::move(setting.field));
+  absl::visit(ValueWriter{out->mutable_old_value()}, setting.from);
+  absl::visit(ValueWriter{out->mutable_new_value()}, setting.to);
+}
+
 void ChangeTo(FittingChange change, v1::FittingChange* out) {
   for (ChangedSetting& setting : change.settings) {
-    auto* wire = out->add_settings();
-    wire->set_field(std::move(setting.field));
-    absl::visit(ValueWriter{wire->mutable_old_value()}, setting.from);
-    absl::visit(ValueWriter{wire->mutable_new_value()}, setting.to);
+    SettingTo(std::move(setting), out->add_settings());
   }
   out->set_cost(ChangeCostPair::To(change.cost));
   out->set_cost_text(std::move(change.cost_text));
   IntervalTo(change.process, out->mutable_peak_bytes());
   out->set_host_bytes(change.host.value());
+}
+
+void OpenChoiceTo(OpenChoice choice, v1::OpenChoice* out) {
+  SettingTo(std::move(choice.setting), out->mutable_setting());
+  IntervalTo(choice.process, out->mutable_peak_bytes());
+  out->set_spanned(choice.spanned);
+  out->set_decides_verdict(choice.decides);
 }
 
 void HostTo(const MemoryEstimate& estimate, int64_t devices, v1::HostMemory* out) {
@@ -189,6 +199,9 @@ void LayoutTo(MemoryEstimate& estimate, bool full, SourceNumbers& sources, v1::M
   out->set_changes_search_ended_early(estimate.search_ended_early);
   for (std::string& setting : estimate.unmodelled_settings) {
     out->add_unmodelled_settings(std::move(setting));
+  }
+  for (OpenChoice& choice : estimate.open_choices) {
+    OpenChoiceTo(std::move(choice), out->add_open_choices());
   }
   if (!full) return;
   int64_t number = 0;

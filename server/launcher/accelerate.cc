@@ -42,6 +42,7 @@ void ReadDistributedType(const Setting& setting, Reading& reading) {
   v1::RunLayout& defaults = *reading.out.defaults.mutable_layout();
   if (type == "DEEPSPEED") {
     reading.Set("layout.framework.kind", "deepspeed");
+    defaults.mutable_framework()->set_model_code(v1::FrameworkMemory::MODEL_CODE_TRANSFORMERS);
     defaults.mutable_kernels()->set_loss(v1::KernelChoices::LOSS_PLAIN);
   } else if (type == "MEGATRON_LM") {
     reading.Set("layout.framework.kind", "megatron-lm");

@@ -76,9 +76,13 @@ void WriteDeepspeedName(const Setting& setting, Writing& writing) {
     return writing.refusals.Add(
         "--zero", "its deepspeed_configs/ have stage 1, 2 with --offload-optimizer, and 3");
   }
-  if (!writing.layout().framework().has_fused_projections() ||
-      writing.layout().framework().fused_projections()) {
+  const v1::FrameworkMemory& framework = writing.layout().framework();
+  if (framework.fused_projections()) {
     writing.refusals.Add("--fused-projections", "transformers' are apart: give =false");
+  }
+  if (framework.model_code() != v1::FrameworkMemory::MODEL_CODE_UNSPECIFIED &&
+      framework.model_code() != v1::FrameworkMemory::MODEL_CODE_TRANSFORMERS) {
+    writing.refusals.Add("--model-code", "it trains those of transformers alone");
   }
   writing.list.Add(setting.name, absl::StrCat("deepspeed_configs/", found->name));
 }

@@ -46,7 +46,7 @@ void SetTrainerFramework(bool deepspeed, Reading& reading) {
   v1::RunLayout& defaults = *reading.out.defaults.mutable_layout();
   if (deepspeed) {
     reading.Set("layout.framework.kind", "deepspeed");
-    defaults.mutable_framework()->set_fused_projections(false);
+    defaults.mutable_framework()->set_model_code(v1::FrameworkMemory::MODEL_CODE_TRANSFORMERS);
   } else {
     defaults.mutable_framework()->set_kind(v1::FrameworkMemory::KIND_HUGGING_FACE_TRAINER);
   }

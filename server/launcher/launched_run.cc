@@ -22,6 +22,7 @@ v1::ZeroStage ZeroOf(const v1::RunLayout& layout) {
     case v1::FrameworkMemory::KIND_PYTORCH_FSDP:
     case v1::FrameworkMemory::KIND_TORCHTITAN:
     case v1::FrameworkMemory::KIND_LLM_FOUNDRY:
+    case v1::FrameworkMemory::KIND_TORCHTUNE:
       return v1::ZERO_STAGE_PARAMETERS;
     default:
       return v1::ZERO_STAGE_NONE;

@@ -45,7 +45,9 @@ absl::StatusOr<LauncherRead> ReadDeepspeedDocument(nlohmann::json document) {
   absl::c_copy(off, std::back_inserter(out->passed));
   if (out->open.empty()) return out;
   // Only Hugging Face's programs fill in "auto". The models of transformers return whole logits.
-  out->defaults.mutable_layout()->mutable_kernels()->set_loss(v1::KernelChoices::LOSS_PLAIN);
+  v1::RunLayout& defaults = *out->defaults.mutable_layout();
+  defaults.mutable_framework()->set_model_code(v1::FrameworkMemory::MODEL_CODE_TRANSFORMERS);
+  defaults.mutable_kernels()->set_loss(v1::KernelChoices::LOSS_PLAIN);
   return out;
 }
 

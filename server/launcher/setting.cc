@@ -57,6 +57,7 @@ constexpr Setting kOutOfReach[] = {
     OutOfReach("layout.storage.scaling", "the compute data type decides it"),
     OutOfReach("layout.storage.fp8_weight_copies", "the compute data type decides it"),
     OutOfReach("layout.parallel.split_key_value_heads", "the tensor parallel size decides it"),
+    OutOfReach("layout.framework.model_code", "the program that reads the settings decides it"),
     OutOfReach("layout.framework.persistent_gradients", kHabit),
     OutOfReach("layout.framework.fused_weight_gradient", kHabit),
     OutOfReach("layout.framework.reduce_bucket_elements", kHabit),

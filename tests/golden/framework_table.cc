@@ -67,27 +67,69 @@ std::string Quoted(absl::string_view text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
 }
 
-class Table {
+std::string TextOf(AttentionCode value) {
+  constexpr absl::string_view kNames[] = {"FlashAttention or cuDNN from Ampere on, else unfused",
+                                          "scaled_dot_product_attention()",
+                                          "the same, but for classes that multiply scores"};
+  return std::string(kNames[static_cast<size_t>(value)]);
+}
+
+std::string CodesText(unsigned set) {
+  std::string out;
+  for (int i = 0; i < kModelCodeCount; ++i) {
+    const auto code = static_cast<ModelCode>(i);
+    if ((set & CodeBit(code)) == 0) continue;
+    absl::StrAppend(&out, out.empty() ? "" : " ", ModelCodeName(code));
+  }
+  return out;
+}
+
+// The lines of one framework or code.
+class Lines {
  public:
-  explicit Table(const FrameworkTraits& traits) : traits_(traits) {}
+  explicit Lines(absl::string_view name) : name_(name) {}
 
   template <typename T>
   void Row(absl::string_view field, const Cited<T>& cell) const {
-    std::cout << traits_.name << ',' << Quoted(field) << ',' << Quoted(TextOf(cell.value)) << ','
+    std::cout << name_ << ',' << Quoted(field) << ',' << Quoted(TextOf(cell.value)) << ','
               << Quoted(cell.source) << '\n';
   }
 
+  void Code(const ModelCodeTraits& traits) const {
+    Row("loss", traits.loss);
+    Row("attention", traits.attention);
+    Row("vocabulary padded to a multiple of tensor ranks x", traits.vocabulary_multiple);
+    Row("Transformer Engine's layers", traits.transformer_engine);
+    Row("grouped products of experts", traits.grouped_experts);
+    Row("one product of query, key and value; of gate and up", traits.fused_projections);
+    Row("gated experts in one kernel", traits.fuses_gated_experts);
+    Row("global buffer", traits.global_buffer);
+    Row("tensor parallel ranks have all logits", traits.whole_logits);
+    Row("norms, latents and experts' activations recomputed alone", traits.recomputes_modules);
+    Row("a loss that overwrites the logits", traits.fused_loss);
+    Row("can be cut into pipeline stages", traits.stages);
+  }
+
+ private:
+  const absl::string_view name_;
+};
+
+class Table : private Lines {
+ public:
+  explicit Table(const FrameworkTraits& traits) : Lines(traits.name), traits_(traits) {}
+
   void Defaults() const {
+    Row("model code", Cited<std::string>{std::string(ModelCodeName(traits_.code)),
+                                         traits_.codes.source});
+    Row("model codes that it trains",
+        Cited<std::string>{CodesText(traits_.codes.value), traits_.codes.source});
     Row("type of weights", traits_.weights);
     Row("type of gradients", traits_.gradients);
     Row("type of gradients of a run in 8 bits or fewer", traits_.narrow_gradients);
+    Row("no fp32 copy of 16-bit weights", traits_.no_master_weights);
+    Row("moments without an fp32 copy in the type of the weights", traits_.moments_as_weights);
     Row("ZeRO stage", traits_.zero_stage);
-    Row("loss", traits_.loss);
-    Row("vocabulary padded to a multiple of tensor ranks x", traits_.vocabulary_multiple);
-    Row("Transformer Engine's layers", traits_.transformer_engine);
-    Row("grouped products of experts", traits_.grouped_experts);
-    Row("one product of query, key and value; of gate and up", traits_.fused_projections);
-    Row("gated experts in one kernel", traits_.fuses_gated_experts);
+    Code(traits_);
     Row("weights freed after a pipeline's forward pass", traits_.reshards_under_pipeline);
     Row("context parallel ranks attend by", traits_.context_parallel_kind);
   }
@@ -107,7 +149,6 @@ class Table {
     Row("optimizer step flattens gradients", traits_.flattens_gradients_at_step);
     Row("offloaded gradients go to the host", traits_.gradient_offload);
     Row("wide weights cast on use", traits_.autocast);
-    Row("global buffer", traits_.global_buffer);
     Row("returned logits copied to fp32", traits_.wide_outputs);
     Row("pipelines keep a receive buffer a micro-batch, and outputs", traits_.keeps_stage_buffers);
   }
@@ -115,10 +156,8 @@ class Table {
   void Refusals() const {
     Row("highest ZeRO stage", traits_.max_zero_stage);
     Row("highest ZeRO stage under a pipeline", traits_.max_zero_stage_under_pipeline);
-    Row("norms, latents and experts' activations recomputed alone", traits_.recomputes_modules);
     Row("divides weights wherever it divides state", traits_.shards_all_or_nothing);
     Row("pipelines", traits_.pipeline);
-    Row("a loss that overwrites the logits", traits_.fused_loss);
     Row("schedules", traits_.schedules);
     Row("one kind of context parallelism", traits_.one_context_parallel_kind);
     Row("gathers tokens for experts", traits_.gathers_tokens);
@@ -170,12 +209,24 @@ void PrintStacks() {
   }
 }
 
+void PrintCodes() {
+  std::cout << "framework,field,value,source\n";
+  for (int i = 0; i < kModelCodeCount; ++i) {
+    const auto code = static_cast<ModelCode>(i);
+    Lines(ModelCodeName(code)).Code(CodeTraitsOf(code));
+  }
+}
+
 }  // namespace
 }  // namespace sextant
 
 int main(int argc, char** argv) {
   if (argc > 1 && absl::string_view(argv[1]) == "--stacks") {
     sextant::PrintStacks();
+    return 0;
+  }
+  if (argc > 1 && absl::string_view(argv[1]) == "--codes") {
+    sextant::PrintCodes();
     return 0;
   }
   std::cout << "framework,field,value,source\n";

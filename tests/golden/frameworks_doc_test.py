@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""docs/frameworks.md lists the engine's tables of frameworks and of software stacks, as
-docs/frameworks.csv and docs/software_stacks.csv do with sources, of which each cell has one.
+"""docs/frameworks.md lists the engine's tables of frameworks, of model codes and of software
+stacks, as docs/frameworks.csv, docs/model_codes.csv and docs/software_stacks.csv do with sources, of
+which each cell has one.
 --write writes them."""
 
 import csv
@@ -25,6 +26,24 @@ defaults of Megatron-LM: a search looks for the layouts that Megatron-LM can exp
 named, and a layout that is given is not refused. The software stack is not known then, which makes
 intervals of time wider. Without a layout the framework does not matter: model state has 16 bytes a
 parameter under mixed precision, divided evenly over all devices.
+
+"""
+
+CODES_HEAD = """
+## Model codes
+
+A framework holds the state and moves it; whose code computes the model and its loss is a setting of
+its own, `layout.framework.model_code`. A framework's name stands for a pair: the lines above are
+those of the code that it usually trains. DeepSpeed has two: under tensor or pipeline parallelism
+Megatron's (Megatron-DeepSpeed), else Hugging Face's transformers, whose logits are whole and are
+kept in three types (docs/memory.md, "What stands around the layers"). Where neither the code nor the loss is given, the
+answer names the other loss and what it takes (`open_choices`), and its interval holds both.
+
+Attention follows the code, the model's class and the device. BLOOM, MPT and T5 of transformers have
+scores in memory in every release. GPT-2, OPT and GPT-NeoX got fused attention in 2024, so that the
+interval holds both; of other classes the answer says where scores in memory would change the
+verdict. FlashAttention needs an Ampere GPU or a later one: on Volta and Turing Megatron's code has
+scores in memory. The source of each cell: [model_codes.csv](model_codes.csv).
 
 """
 
@@ -64,7 +83,7 @@ def page(rows):
                   for other in dict.fromkeys(values) if other != usual]
         lines.append(f"| {field} | {usual} | {'; '.join(others)} |")
     names = ", ".join(f"`{name}`" for name in frameworks)
-    return f"{HEAD}The frameworks: {names}.\n\n" + "\n".join(lines) + "\n"
+    return f"{names}.\n\n" + "\n".join(lines) + "\n"
 
 
 def stacks_section(rows):
@@ -87,14 +106,17 @@ def stacks_section(rows):
 
 def main():
     table, rows = cells()
+    codes_table, codes = cells("--codes")
     stacks_table, stacks = cells("--stacks")
-    unsourced = [f"{row['framework']}: {row['field']}" for row in rows
+    unsourced = [f"{row['framework']}: {row['field']}" for row in rows + codes
                  if not row["source"] and row["value"] not in ("no", "0")]
     if unsourced:
         print("cells without a source: " + "; ".join(unsourced))
         return 1
-    for name, text in {"frameworks.md": page(rows) + stacks_section(stacks),
-                       "frameworks.csv": table, "software_stacks.csv": stacks_table}.items():
+    text = (f"{HEAD}The frameworks: {page(rows)}{CODES_HEAD}The codes: {page(codes)}"
+            f"{stacks_section(stacks)}")
+    for name, text in {"frameworks.md": text, "frameworks.csv": table,
+                       "model_codes.csv": codes_table, "software_stacks.csv": stacks_table}.items():
         path = os.path.join(ROOT, "docs", name)
         if "--write" in sys.argv:
             with open(path, "w", encoding="utf-8") as file:

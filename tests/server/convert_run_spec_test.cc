@@ -296,7 +296,7 @@ TEST_F(EveryField, OfKernelsArrives) {
               kernels.recomputation.latent_up_projections, kernels.expert_load_factor,
               layout_.attention_output_copied, layout_.fused_expert_activation),
       ElementsAre(16, 1, 17, 1, 1, 1, 1.8, 1, 0));
-  EXPECT_EQ(kernels.attention, AttentionKernel::kUnfused);
+  EXPECT_EQ(layout_.attention, AttentionKernel::kUnfused);
   EXPECT_EQ(layout_.loss, LossKind::kFused);
   EXPECT_EQ(kernels.matmul_input_data_type, DataType::kFp8);
   EXPECT_EQ(kernels.expert_scaling, ExpertScaling::kAfterDown);

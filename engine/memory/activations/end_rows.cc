@@ -156,12 +156,12 @@ bool SoftmaxTakesTheirPlace(LossKind loss) {
   return loss == LossKind::kVocabularyParallel || loss == LossKind::kVocabularyParallelCompiled;
 }
 
-// One tensor parallel rank's share of the vocabulary.
+// The part of the vocabulary whose logits a tensor parallel rank has.
 int64_t LogitsOf(const ActivationContext& context) {
   const EmbeddingSpec& embedding = context.spec.embedding;
   const int64_t rows = embedding.padded_vocabulary_size == 0 ? embedding.vocabulary_size
                                                              : embedding.padded_vocabulary_size;
-  return rows / context.tensor_ranks();
+  return context.batch.whole_logits ? rows : rows / context.tensor_ranks();
 }
 
 void AddEmbeddingRows(const StackSpec& stack, ModelPart part, ActivationList& out) {

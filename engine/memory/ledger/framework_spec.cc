@@ -83,9 +83,43 @@ void CheckExpertDispatch(const FrameworkTraits& traits, const MemoryJob& job, Re
          traits.gathers_tokens.source);
 }
 
+// True where the state of `kind` has a type that a run may choose.
+bool HasTypedState(OptimizerKind kind) {
+  return kind != OptimizerKind::kSgd && kind != OptimizerKind::kAdam8bit &&
+         kind != OptimizerKind::kAdafactor;
+}
+
 }  // namespace
 
-PrecisionPolicy WithDefaults(PrecisionPolicy policy, const FrameworkTraits& traits) {
+void AssumeCode(const ParallelSizes& sizes, FrameworkSpec& framework) {
+  if (framework.kind != Framework::kDeepSpeed || framework.code.has_value()) return;
+  const bool divided =
+      sizes.tensor_parallel_size.value_or(1) > 1 || sizes.pipeline_parallel_size.value_or(1) > 1;
+  framework.code = divided ? ModelCode::kMegatron : ModelCode::kTransformers;
+  framework.code_assumed = !divided;
+}
+
+void CheckCode(const FrameworkSpec& framework, FieldViolations& violations) {
+  constexpr char kField[] = "layout.framework.model_code";
+  const FrameworkTraits& traits = framework.traits();
+  if (!framework.code.has_value()) return;
+  if (!framework.named) {
+    return violations.Add(kField, "needs layout.framework.kind: the framework that trains the code");
+  }
+  if ((traits.codes.value & CodeBit(*framework.code)) != 0) return;
+  std::string known;
+  for (int i = 0; i < kModelCodeCount; ++i) {
+    const auto code = static_cast<ModelCode>(i);
+    if ((traits.codes.value & CodeBit(code)) == 0) continue;
+    absl::StrAppend(&known, known.empty() ? "" : ", ", ModelCodeName(code));
+  }
+  violations.Add(kField, absl::StrCat("is not trained by ", traits.title, ": write ", known,
+                                      ", or another layout.framework.kind (", traits.codes.source,
+                                      ")"));
+}
+
+PrecisionPolicy WithDefaults(PrecisionPolicy policy, const FrameworkTraits& traits,
+                             OptimizerKind optimizer) {
   const bool computes = policy.compute_data_type != DataType::kUnspecified;
   const DataType compute = computes ? policy.compute_data_type : DataType::kBf16;
   const DataType computed = StorageFor(compute);
@@ -105,7 +139,35 @@ PrecisionPolicy WithDefaults(PrecisionPolicy policy, const FrameworkTraits& trai
     policy.gradient_data_type =
         type_of((IsOfMatricesAlone(compute) ? traits.narrow_gradients : traits.gradients).value);
   }
+  if (traits.no_master_weights.value && !policy.master_weights.has_value()) {
+    policy.master_weights = false;
+  }
+  const bool alone = !policy.master_weights.value_or(true) && HasTypedState(optimizer);
+  if (alone && traits.moments_as_weights.value &&
+      policy.optimizer_data_type == DataType::kUnspecified) {
+    policy.optimizer_data_type = policy.weight_data_type == DataType::kUnspecified
+                                     ? computed
+                                     : policy.weight_data_type;
+  }
   return WithDefaults(policy);
+}
+
+UsualAttention UsualAttentionOf(const FrameworkSpec& framework, absl::string_view model,
+                                DeviceGeneration generation) {
+  const FrameworkTraits& traits = framework.traits();
+  using enum AttentionEvidence;
+  switch (traits.attention.value) {
+    case AttentionCode::kFlashAttention:
+      return {generation == DeviceGeneration::kBeforeAmpere ? AttentionKernel::kUnfused
+                                                            : AttentionKernel::kFlash,
+              kKnown};
+    case AttentionCode::kTorch:
+      return {AttentionKernel::kFlash, traits.code == ModelCode::kPlain ? kAssumed : kKnown};
+    case AttentionCode::kByModelClass:
+      if (HasEagerAttention(model)) return {AttentionKernel::kUnfused, kKnown};
+      return {AttentionKernel::kFlash, HadEagerAttention(model) ? kOpen : kAssumed};
+  }
+  return {};
 }
 
 bool DefaultReshardAfterForward(const FrameworkTraits& traits, const ParallelLayout& layout) {

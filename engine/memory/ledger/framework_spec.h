@@ -19,6 +19,8 @@ namespace sextant {
 struct FrameworkSpec {
   Framework kind = Framework::kMegatronLm;
   bool named = false;  // by the request
+  absl::optional<ModelCode> code = {};  // absent: the one that the framework usually trains
+  bool code_assumed = false;            // `code` is not the request's
   // A search looks for its layouts, and finds none that it refuses. Of a layout or a schedule that
   // is given, the default framework refuses nothing.
   bool searched = false;
@@ -38,16 +40,44 @@ struct FrameworkSpec {
   absl::optional<bool> fused_projections = {};
   bool captured_graphs = false;  // the host starts a micro-batch's kernels at once
 
-  const FrameworkTraits& traits() const { return TraitsOf(kind); }
+  const FrameworkTraits& traits() const {
+    return code.has_value() ? TraitsOf(kind, *code) : TraitsOf(kind);
+  }
   bool refuses() const { return named || searched; }
   bool has_transformer_engine() const {
     return transformer_engine.value_or(traits().transformer_engine.value);
   }
 };
 
-// `policy` with the defaults of `traits` for the types of weights and gradients, and WithDefaults()
-// for the rest.
-PrecisionPolicy WithDefaults(PrecisionPolicy policy, const FrameworkTraits& traits);
+// Where the request names no code, that of Hugging Face for DeepSpeed on whole layers: Megatron's
+// forks alone divide them among tensor or pipeline parallel ranks.
+void AssumeCode(const ParallelSizes& sizes, FrameworkSpec& framework);
+
+// Appends to `violations` the error of a code that the framework, or one that isn't named, does not
+// train.
+void CheckCode(const FrameworkSpec& framework, FieldViolations& violations);
+
+// `policy` with the defaults of `traits` for the types of weights, gradients and the state of
+// `optimizer`, and WithDefaults() for the rest.
+PrecisionPolicy WithDefaults(PrecisionPolicy policy, const FrameworkTraits& traits,
+                             OptimizerKind optimizer);
+
+// How well the attention of a run that does not name it is known.
+enum class AttentionEvidence {
+  kKnown,    // the code runs no other
+  kAssumed,  // what the code's present release runs
+  kOpen,     // releases of the last years differ
+};
+
+struct UsualAttention {
+  AttentionKernel kernel = AttentionKernel::kFlash;
+  AttentionEvidence evidence = AttentionEvidence::kKnown;
+};
+
+// The attention that the code of `framework` runs on devices of `generation`. `model` is a preset's
+// name or a config.json's model_type.
+UsualAttention UsualAttentionOf(const FrameworkSpec& framework, absl::string_view model,
+                                DeviceGeneration generation);
 
 // True where gathered weights are freed after a forward pass if a run does not say.
 bool DefaultReshardAfterForward(const FrameworkTraits& traits, const ParallelLayout& layout);

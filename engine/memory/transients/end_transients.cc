@@ -23,6 +23,13 @@ CheckedInt LogitsOn(const TransientContext& context) {
          LogitsOf(context.activations);
 }
 
+// Elements of a rank's part of the head's matrix.
+CheckedInt HeadElements(const TransientContext& context) {
+  const ActivationContext& a = context.activations;
+  const int64_t parts = a.batch.whole_logits ? a.tensor_ranks() : 1;
+  return CheckedInt(LogitsOf(a) / parts) * EmbeddingSizeOf(a.spec);
+}
+
 bool Gathers(const ActivationContext& context) {
   return SequenceRanks(context.batch, context.layout) > 1;
 }
@@ -37,8 +44,7 @@ void AddWeightGradient(const TransientContext& context, TransientList& out) {
   if (flow != nullptr && !flow->ends().head.trained) return;
   out.Add({.name = "weight_gradient",
            .shape = "V h",
-           .elements = CheckedInt(LogitsOf(context.activations)) *
-                       EmbeddingSizeOf(context.activations.spec),
+           .elements = HeadElements(context),
            .element_bytes = StorageBytes(context.gradient_data_type),
            .why = "a tensor of its own before it is added to its buffer"});
 }
@@ -53,8 +59,7 @@ void AddPlaceholder(const TransientContext& context, TransientList& out) {
   if (flow != nullptr && !flow->ends().head.trained) return;
   out.Add({.name = "placeholder_gradient",
            .shape = "V h",
-           .elements = CheckedInt(LogitsOf(context.activations)) *
-                       EmbeddingSizeOf(context.activations.spec),
+           .elements = HeadElements(context),
            .why = "empty, in place of the gradient that was added to its buffer"});
 }
 
@@ -103,7 +108,7 @@ void AddPlainLoss(const TransientContext& context, TransientList& out) {
   };
   add("log_softmax_gradient", "made by the loss's backward pass");
   add("logits_gradient", "made by the softmax's backward pass");
-  if (context.activations.tensor_ranks() == 1) return;
+  if (context.activations.tensor_ranks() == 1 || context.activations.batch.whole_logits) return;
   add("probabilities", "exponentiated apart from the sum with their targets");
 }
 

@@ -248,7 +248,20 @@ class EndTrace {
                         .narrow = false,
                         .adapted = !tied,
                         .outputs = {{logits}}});
-    AddLoss(logits);
+    AddLoss(out_.batch().whole_logits && out_.tensor_ranks() > 1 ? GatheredLogits(logits) : logits);
+  }
+
+  // The logits of all ranks, of whose gradient each takes its part.
+  uint8_t GatheredLogits(uint8_t part) {
+    const int64_t width = LogitsWidth() * out_.tensor_ranks();
+    const uint8_t whole = out_.Make(TokenRows::kAll, width);
+    const double bytes = static_cast<double>(out_.rows(TokenRows::kAll)) *
+                         static_cast<double>(width) *
+                         static_cast<double>(out_.element_bytes(Element::kCompute));
+    out_.Pass(TracePass::kInputGradient, "take_part", {{whole, true}}, {{part, true}});
+    out_.Collective(TracePass::kForward, "gather_logits",
+                    {CollectiveKind::kAllGather, TraceGroup::kTensor, bytes}, {{part}}, {{whole}});
+    return whole;
   }
 
   uint8_t AddTransform(uint8_t input, const EndGradients& ends) {
@@ -276,7 +289,9 @@ class EndTrace {
     out_.Enter("loss");
     const LossKind kind = out_.batch().loss;
     if (kind == LossKind::kFused || kind == LossKind::kChunked) return AddFusedLoss(logits);
-    const uint8_t wide = out_.Make(TokenRows::kAll, LogitsWidth(), Element::kFp32);
+    const bool whole = out_.batch().whole_logits;
+    const int64_t width = whole ? LogitsWidth() * out_.tensor_ranks() : LogitsWidth();
+    const uint8_t wide = out_.Make(TokenRows::kAll, width, Element::kFp32);
     const TracePass forward = TracePass::kForward;
     const TracePass backward = TracePass::kInputGradient;
     if (kind == LossKind::kVocabularyParallelCompiled) {
@@ -312,6 +327,7 @@ class EndTrace {
 
   // Maxima, predicted logits and sums of exponentials, one number a token each.
   void AddSums() {
+    if (out_.batch().whole_logits) return;
     const double bytes = static_cast<double>(out_.rows(TokenRows::kAll)) * kLossBytes;
     TraceOp* const op = out_.Collective(TracePass::kForward, "sum_rows",
                                         {CollectiveKind::kAllReduce, TraceGroup::kTensor, bytes});

@@ -48,8 +48,8 @@ struct Recomputation {
   friend auto operator<=>(const Recomputation&, const Recomputation&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const Recomputation& again) {
-    const auto& [policy, layers, norms, activation, latent] = again;  // all: else this is an error
-    return H::combine(std::move(h), policy, layers, norms, activation, latent);
+    const auto& [kind, layers, norms, functions, latent] = again;  // all: else this is an error
+    return H::combine(std::move(h), kind, layers, norms, functions, latent);
   }
 };
 
@@ -80,6 +80,8 @@ struct MicroBatchSpec {
   Recomputation recomputation = {};
   LossKind loss = LossKind::kVocabularyParallel;
   int64_t loss_chunk_tokens = 0;  // of kChunked
+  // Tensor parallel ranks gather all logits, and each computes the loss of all of them.
+  bool whole_logits = false;
   ExpertScaling expert_scaling = ExpertScaling::kBeforeDown;
   ExpertDispatch expert_dispatch = ExpertDispatch::kAllToAll;
   // For kBeforeDown: true where one kernel computes the activation function and the scaling, and

@@ -75,7 +75,7 @@ constexpr int64_t kMib = int64_t{1} << 20;
 DeviceGeneration Of(const char* name) { return GenerationOf(AcceleratorNamed(name)->architecture); }
 
 TEST(DeviceGeneration, OfTheCatalogueIsKnown) {
-  EXPECT_EQ(Of("v100-sxm-32"), DeviceGeneration::kBeforeHopper);
+  EXPECT_EQ(Of("v100-sxm-32"), DeviceGeneration::kBeforeAmpere);
   EXPECT_EQ(Of("a100-sxm-80"), DeviceGeneration::kBeforeHopper);
   EXPECT_EQ(Of("l40s"), DeviceGeneration::kBeforeHopper);
   EXPECT_EQ(Of("h200-sxm"), DeviceGeneration::kHopper);

@@ -114,14 +114,15 @@ TEST(PlanRun, PicksThePeakOfTheComputeType) {
 
 TEST(PlanRun, LeavesTimesOutWhereTheCatalogueLacksThePeak) {
   RunSpec run = Llama70bRun();
-  run.cluster.device.accelerator = "v100-sxm-32";  // no bf16
+  run.cluster.device.accelerator = "tpu-v5p";  // no fp8
+  run.training.precision.compute_data_type = DataType::kFp8;
   const Plan plan = Planned(run);
   EXPECT_TRUE(plan.estimates.empty());
   EXPECT_GT(plan.state.total, Bytes(0));
   const auto note = std::find_if(plan.notes.begin(), plan.notes.end(),
                                  [](auto& n) { return n.kind == NoteKind::kPeakUnknown; });
   ASSERT_NE(note, plan.notes.end());
-  EXPECT_THAT(note->text, AllOf(HasSubstr("bf16"), HasSubstr("fp16")));
+  EXPECT_THAT(note->text, AllOf(HasSubstr("fp8"), HasSubstr("bf16")));
   run.options.assumed_mfu = 0.4;  // a share of what is not known
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("options.assumed_mfu")));
   run.cluster.peak_flops_per_second = 100e12;
@@ -137,6 +138,11 @@ TEST(PlanRun, CountsMemoryOnEveryProductInEveryComputeType) {
       run.cluster.device.accelerator = accelerator.name;
       run.training.precision.compute_data_type = type;
       run.options.assumed_mfu.reset();
+      if (!Multiplies(accelerator.architecture, type)) {
+        EXPECT_THAT(PlanRun(run),
+                    NamesFields(ElementsAre("training.precision.compute_data_type")));
+        continue;
+      }
       const Plan plan = Planned(run);
       EXPECT_GT(plan.capacity.usable(), Bytes(0));
       EXPECT_EQ(plan.estimates.empty(), !PeakFlopsPerSecond(accelerator, type));

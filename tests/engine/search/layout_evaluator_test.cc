@@ -37,7 +37,7 @@ RunSpec Measured() {
 std::vector<RunSpec> Runs() {
   RunSpec unfused = RunOnH100s("gpt3-6.7b", 16, 64);  // of no framework
   unfused.training.sequence_length = 2048;
-  unfused.layout->kernels.attention = AttentionKernel::kUnfused;
+  unfused.layout->attention = AttentionKernel::kUnfused;
   unfused.options.tensor_across_nodes = true;
   RunSpec kernels = RunOnH100s("gpt3-6.7b", 16, 64);
   kernels.training.sequence_length = 2048;
@@ -53,7 +53,7 @@ std::vector<RunSpec> Runs() {
   // Kernels, and a part that is recomputed, of the run; what else is recomputed is searched.
   RunSpec parts = With(RunOnH100s("gpt3-6.7b", 32, 128), Framework::kMegatronLm);
   parts.training.sequence_length = 2048;
-  parts.layout->kernels.attention = AttentionKernel::kUnfused;
+  parts.layout->attention = AttentionKernel::kUnfused;
   parts.layout->kernels.dropout = true;
   parts.layout->kernels.recomputation.norm_outputs = true;
   return {With(RunOnH100s("llama-3.1-8b", 24, 96), Framework::kMegatronLm),
@@ -76,7 +76,7 @@ RunSpec CaseA() {
   run.cluster.device.accelerator = "a100-sxm-80";
   run.cluster.node_type = "dgx-a100";
   run.options.tensor_across_nodes = true;
-  run.layout->kernels.attention = AttentionKernel::kUnfused;
+  run.layout->attention = AttentionKernel::kUnfused;
   return run;
 }
 

@@ -47,7 +47,7 @@ RunSpec CaseA() {
   run.layout->parallel.tensor_parallel_size = 8;
   run.layout->parallel.pipeline_parallel_size = 8;
   run.layout->global_batch_size = 64;
-  run.layout->kernels.attention = AttentionKernel::kUnfused;
+  run.layout->attention = AttentionKernel::kUnfused;
   run.layout->kernels.dropout = true;
   run.training.recompute = RecomputePolicy::kSelective;
   return run;

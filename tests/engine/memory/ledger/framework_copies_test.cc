@@ -297,7 +297,7 @@ MemoryJob JobOf(const FrameworkSpec& framework, const ParallelLayout& layout = {
   job.batch = {.sequence_count = 4,
                .sequence_length = 1024,
                .sequence_parallel = layout.tensor_parallel_size > 1};
-  job.state.precision = WithDefaults({}, framework.traits());
+  job.state.precision = WithDefaults({}, framework.traits(), OptimizerKind::kAdamw);
   job.buffers = BuffersOf(framework, layout);
   return job;
 }

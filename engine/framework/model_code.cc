@@ -1,0 +1,151 @@
+#include "engine/framework/model_code.h"
+
+#include <cstddef>
+#include <iterator>
+
+#include "absl/strings/match.h"
+#include "absl/types/span.h"
+
+namespace sextant {
+namespace {
+
+constexpr char kLlamaModel[] =
+    "huggingface/transformers, src/transformers/models/llama/modeling_llama.py @0114da07";
+constexpr char kTransformersLoss[] =
+    "huggingface/transformers, src/transformers/loss/loss_utils.py @0114da07";
+constexpr char kAttentionChoice[] =
+    "huggingface/transformers, src/transformers/modeling_utils.py, "
+    "_check_and_adjust_attn_implementation()";
+constexpr char kTensorPlan[] =
+    "huggingface/transformers, src/transformers/models/llama/configuration_llama.py, tensor "
+    "parallel plan (lm_head: colwise_rep)";
+constexpr char kPlainLoss[] = "pytorch/pytorch, torch/nn/functional.py, cross_entropy()";
+constexpr char kTorchAttention[] =
+    "pytorch/pytorch, aten/src/ATen/native/transformers/cuda/sdp_utils.cpp";
+constexpr char kLigerOps[] = "linkedin/Liger-Kernel, src/liger_kernel/ops @ead96b61";
+constexpr char kMegatronArguments[] =
+    "NVIDIA/Megatron-LM, megatron/training/arguments.py @d98e8a64";
+constexpr char kTeBackends[] =
+    "NVIDIA/TransformerEngine, transformer_engine/pytorch/attention/dot_product_attention/utils.py, "
+    "get_attention_backend() @015d2257";
+constexpr char kTitanModelFiles[] = "pytorch/torchtitan, torchtitan/models @b5bcd76c6";
+constexpr char kFoundryLayers[] =
+    "mosaicml/llm-foundry, llmfoundry/models/layers/attention.py @8c8dd48f7";
+constexpr char kTuneModels[] = "pytorch/torchtune, torchtune/modules";
+constexpr char kNoSuchOption[] = "the framework has no such option";
+
+constexpr ModelCodeTraits PlainCode() {
+  ModelCodeTraits out;
+  out.loss = {LossKind::kPlain, kPlainLoss};
+  out.attention = {AttentionCode::kTorch, kTorchAttention};
+  out.fused_projections = {false, kLlamaModel};
+  out.fuses_gated_experts = {true, kNoSuchOption};
+  out.recomputes_modules = {false, kNoSuchOption};
+  out.fused_loss = {true, kLigerOps};
+  out.stages = {true, "pytorch/pytorch, torch/distributed/pipelining/stage.py @01386103"};
+  return out;
+}
+
+constexpr ModelCodeTraits MegatronCode() {
+  ModelCodeTraits out;
+  constexpr int64_t kVocabularyMultiple = 128;
+  out.loss = {LossKind::kVocabularyParallel,
+              "NVIDIA/Megatron-LM, megatron/core/model_parallel_config.py @d98e8a64"};
+  out.attention = {AttentionCode::kFlashAttention, kTeBackends};
+  out.vocabulary_multiple = {kVocabularyMultiple,
+                             "NVIDIA/Megatron-LM, megatron/training/vocab_utils.py @d98e8a64"};
+  out.transformer_engine = {true, kMegatronArguments};
+  out.grouped_experts = {false, kMegatronArguments};
+  out.fused_projections = {
+      true, "NVIDIA/Megatron-LM, megatron/core/transformer/attention.py (linear_qkv) @d98e8a64"};
+  out.fuses_gated_experts = {
+      true, "NVIDIA/Megatron-LM, megatron/core/fusions/fused_bias_swiglu.py @d98e8a64"};
+  out.global_buffer = {true,
+                       "NVIDIA/Megatron-LM, megatron/core/tensor_parallel/layers.py @d98e8a64"};
+  out.recomputes_modules = {
+      true, "NVIDIA/Megatron-LM, megatron/core/transformer/transformer_config.py @d98e8a64"};
+  out.fused_loss = {false, kMegatronArguments};  // refuses cross_entropy_fusion_impl te
+  out.stages = {true, "NVIDIA/Megatron-LM, megatron/core/pipeline_parallel/schedules.py @d98e8a64"};
+  return out;
+}
+
+constexpr ModelCodeTraits TransformersCode() {
+  ModelCodeTraits out = PlainCode();
+  out.loss.source = kTransformersLoss;
+  out.attention = {AttentionCode::kByModelClass, kAttentionChoice};
+  out.whole_logits = {true, kTensorPlan};
+  out.stages = {false, kNoSuchOption};
+  return out;
+}
+
+constexpr ModelCodeTraits TorchtitanCode() {
+  ModelCodeTraits out = PlainCode();
+  out.loss.source = "pytorch/torchtitan, torchtitan/components/loss.py @b5bcd76c6";
+  out.attention.source = kTitanModelFiles;
+  out.fused_projections.source = kTitanModelFiles;
+  return out;
+}
+
+// Its loss computes the logits of an eighth of the tokens at a time, but the fp32 softmax of all
+// stays for the backward pass, as Megatron's does.
+constexpr ModelCodeTraits TorchtuneCode() {
+  ModelCodeTraits out = PlainCode();
+  out.loss = {LossKind::kVocabularyParallel,
+              "pytorch/torchtune, torchtune/modules/loss/cross_entropy_loss.py "
+              "(LinearCrossEntropyLoss) @02b12d36"};
+  out.whole_logits = {true, out.loss.source};
+  out.attention.source = kTuneModels;
+  out.fused_projections.source = kTuneModels;
+  out.stages = {false, kNoSuchOption};
+  return out;
+}
+
+constexpr ModelCodeTraits LlmFoundryCode() {
+  ModelCodeTraits out = PlainCode();
+  out.loss = {LossKind::kFused,
+              "mosaicml/llm-foundry, llmfoundry/models/mpt/modeling_mpt.py @8c8dd48f7"};
+  out.attention = {AttentionCode::kFlashAttention, kFoundryLayers};
+  out.fused_projections = {true, kFoundryLayers};
+  out.stages = {false, kNoSuchOption};
+  return out;
+}
+
+struct Row {
+  absl::string_view name;
+  absl::string_view title;
+  ModelCodeTraits traits;
+};
+
+// In the order of ModelCode.
+constexpr Row kRows[] = {{"plain", "plain PyTorch", PlainCode()},
+                         {"megatron", "Megatron", MegatronCode()},
+                         {"transformers", "Hugging Face transformers", TransformersCode()},
+                         {"torchtitan", "torchtitan", TorchtitanCode()},
+                         {"torchtune", "torchtune", TorchtuneCode()},
+                         {"llm_foundry", "llm-foundry", LlmFoundryCode()}};
+static_assert(std::size(kRows) == kModelCodeCount);
+
+bool StartsWithOne(absl::string_view model, absl::Span<const absl::string_view> names) {
+  for (const absl::string_view name : names) {
+    if (absl::StartsWith(model, name)) return true;
+  }
+  return false;
+}
+
+const Row& RowOf(ModelCode code) { return kRows[static_cast<size_t>(code)]; }
+
+}  // namespace
+
+absl::string_view ModelCodeName(ModelCode code) { return RowOf(code).name; }
+absl::string_view ModelCodeTitle(ModelCode code) { return RowOf(code).title; }
+const ModelCodeTraits& CodeTraitsOf(ModelCode code) { return RowOf(code).traits; }
+
+bool HasEagerAttention(absl::string_view model) {
+  return StartsWithOne(model, {"bloom", "mpt", "t5", "mt5", "flan-t5", "t0", "ul2"});
+}
+
+bool HadEagerAttention(absl::string_view model) {
+  return StartsWithOne(model, {"gpt2", "gpt_neo", "gpt-neo", "gptj", "gpt-j", "opt", "pythia"});
+}
+
+}  // namespace sextant

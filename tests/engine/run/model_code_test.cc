@@ -1,0 +1,206 @@
+// The code that computes a run's model: its defaults, what frameworks train, and what is open where
+// a run does not say.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "engine/base/field_violation.h"
+#include "engine/hardware/accelerator.h"
+#include "engine/run/plan.h"
+#include "tests/engine/run/plan_parts.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// `preset` on eight `device`s, all state divided, one sequence of 2,048 tokens each.
+RunSpec RunOf(Framework framework, absl::string_view preset, absl::string_view device = "a100-sxm-80") {
+  RunSpec run;
+  run.model.preset = preset;
+  run.training.token_count = 1'000'000;
+  run.training.sequence_length = 2048;
+  run.cluster.device.accelerator = device;
+  run.cluster.device_count = 8;
+  run.options.full = true;
+  RunLayout& layout = run.layout.emplace();
+  layout.micro_batch_size = 1;
+  layout.zero_stage = ZeroStage::kParameters;
+  layout.framework.kind = framework;
+  layout.framework.named = true;
+  AssumeCode(layout.parallel, layout.framework);
+  return run;
+}
+
+RunSpec With(RunSpec run, ModelCode code) {
+  run.layout->framework.code = code;
+  run.layout->framework.code_assumed = false;
+  return run;
+}
+
+std::string ViolationOf(const RunSpec& run) {
+  const auto violations = FieldViolationsOf(PlanRun(run).status());
+  return violations.empty() ? "" : violations[0].field + ": " + violations[0].description;
+}
+
+double ExpectedGib(const RunSpec& run) {
+  return static_cast<double>(EstimateOf(run).peak().process.expected.value()) / (1 << 30);
+}
+
+TEST(ModelCode, IsOfTheFrameworksThatTrainIt) {
+  EXPECT_EQ(ViolationOf(With(RunOf(Framework::kDeepSpeed, "llama-2-7b"), ModelCode::kMegatron)), "");
+  EXPECT_THAT(
+      ViolationOf(With(RunOf(Framework::kMegatronLm, "llama-2-7b"), ModelCode::kTransformers)),
+      HasSubstr("layout.framework.model_code: is not trained by Megatron-LM: write megatron"));
+  RunSpec unnamed = With(RunOf(Framework::kDeepSpeed, "llama-2-7b"), ModelCode::kPlain);
+  unnamed.layout->framework.named = false;
+  EXPECT_THAT(ViolationOf(unnamed), HasSubstr("needs layout.framework.kind"));
+}
+
+// DeepSpeed has two codes: whole layers are those of transformers, whose logits of 152,064 entries
+// have 14 bytes each while the loss is computed (2 + 4 kept, 4 + 4 in it), Megatron's 4 + 2.
+TEST(ModelCode, OfDeepSpeedFollowsTheLayout) {
+  RunSpec open = RunOf(Framework::kDeepSpeed, "qwen2.5-32b");
+  open.training.recompute = RecomputePolicy::kFull;
+  open.layout->micro_batch_size = 8;
+  const RunSpec given = With(open, ModelCode::kTransformers);
+  const RunSpec megatron = With(open, ModelCode::kMegatron);
+  EXPECT_EQ(ExpectedGib(open), ExpectedGib(given));
+  EXPECT_GT(ExpectedGib(given), ExpectedGib(megatron) + 8 * 2048.0 * 152064 * 6 / (1 << 30));
+  RunSpec divided = RunOf(Framework::kDeepSpeed, "qwen2.5-32b");
+  divided.layout->zero_stage = ZeroStage::kOptimizer;
+  divided.layout->framework.code.reset();
+  divided.layout->parallel.tensor_parallel_size = 2;
+  AssumeCode(divided.layout->parallel, divided.layout->framework);
+  EXPECT_EQ(divided.layout->framework.code, ModelCode::kMegatron);
+}
+
+// An assumed code leaves the loss open: the interval holds both.
+TEST(ModelCode, AssumedOneOpensTheLoss) {
+  const RunSpec open = RunOf(Framework::kDeepSpeed, "qwen2.5-32b");
+  const MemoryEstimate both = EstimateOf(open);
+  ASSERT_EQ(both.open_choices.size(), 2u);  // the loss, and attention as of all of transformers
+  const OpenChoice& loss = both.open_choices[0];
+  EXPECT_EQ(loss.setting.field, "layout.kernels.loss");
+  EXPECT_TRUE(loss.spanned);
+  EXPECT_LE(both.peak().process.low, loss.process.low);
+  RunSpec given = open;
+  given.layout->loss = LossKind::kPlain;
+  given.layout->attention = AttentionKernel::kFlash;
+  EXPECT_THAT(EstimateOf(given).open_choices, IsEmpty());
+}
+
+AttentionEvidence EvidenceOf(Framework framework, absl::string_view model) {
+  FrameworkSpec spec;
+  spec.kind = framework;
+  return UsualAttentionOf(spec, model, DeviceGeneration::kHopper).evidence;
+}
+
+TEST(UsualAttention, FollowsTheCodeAndTheClass) {
+  using enum AttentionEvidence;
+  EXPECT_EQ(EvidenceOf(Framework::kMegatronLm, "opt-30b"), kKnown);
+  EXPECT_EQ(EvidenceOf(Framework::kTorchtitan, "llama-3-8b"), kKnown);
+  EXPECT_EQ(EvidenceOf(Framework::kPytorchFsdp, "llama-3-8b"), kAssumed);
+  EXPECT_EQ(EvidenceOf(Framework::kHuggingFaceTrainer, "llama-3-8b"), kAssumed);
+  EXPECT_EQ(EvidenceOf(Framework::kHuggingFaceTrainer, "opt-30b"), kOpen);
+  FrameworkSpec trainer;
+  trainer.kind = Framework::kHuggingFaceTrainer;
+  for (const char* const model : {"bloom-560m", "mpt-7b", "t5-3b", "flan-t5-xl"}) {
+    const UsualAttention usual = UsualAttentionOf(trainer, model, DeviceGeneration::kHopper);
+    EXPECT_EQ(usual.kernel, AttentionKernel::kUnfused) << model;
+    EXPECT_EQ(usual.evidence, kKnown) << model;
+  }
+}
+
+// FlashAttention 2 and cuDNN's attention need an Ampere GPU; PyTorch's has a kernel for all.
+TEST(UsualAttention, FollowsTheDevice) {
+  const auto kernel = [](Framework framework, DeviceGeneration generation) {
+    FrameworkSpec spec;
+    spec.kind = framework;
+    return UsualAttentionOf(spec, "llama-2-7b", generation).kernel;
+  };
+  EXPECT_EQ(kernel(Framework::kMegatronLm, DeviceGeneration::kBeforeAmpere),
+            AttentionKernel::kUnfused);
+  EXPECT_EQ(kernel(Framework::kMegatronLm, DeviceGeneration::kBeforeHopper),
+            AttentionKernel::kFlash);
+  EXPECT_EQ(kernel(Framework::kHuggingFaceTrainer, DeviceGeneration::kBeforeAmpere),
+            AttentionKernel::kFlash);
+}
+
+// A class whose releases differ: 64 heads x 2,048^2 scores a sequence and layer, of which the
+// interval knows. Where they decide whether it fits, the verdict is neither FITS nor DOES NOT FIT.
+TEST(UsualAttention, OpenOnesWidenTheInterval) {
+  RunSpec run = RunOf(Framework::kDeepSpeed, "opt-30b");
+  run.cluster.device_count = 16;
+  run.layout->micro_batch_size = 2;
+  run.training.precision.compute_data_type = DataType::kFp16;
+  run.layout->sharding.offload_optimizer = true;
+  run.layout->sharding.offload_parameters = true;
+  run.cluster.node_type = "dgx-a100";
+  const MemoryEstimate estimate = EstimateOf(run);
+  EXPECT_EQ(estimate.verdict, Verdict::kTight);
+  const OpenChoice& attention = estimate.open_choices.back();
+  EXPECT_TRUE(attention.decides);
+  EXPECT_GE(estimate.peak().process.high, attention.process.high);
+  run.layout->attention = AttentionKernel::kUnfused;
+  EXPECT_EQ(EstimateOf(run).verdict, Verdict::kDoesNotFit);
+  EXPECT_EQ(EstimateOf(run).peak().process.expected, attention.process.expected);
+  run.layout->attention = AttentionKernel::kFlash;
+  EXPECT_EQ(EstimateOf(run).verdict, Verdict::kFits);
+}
+
+// torch.optim makes moments in the type of the weights, of which torchtune and a run without an
+// fp32 copy have 16 bits. Megatron's are fp32.
+TEST(ModelCode, MomentsAreAsTheWeightsWithoutAnFp32Copy) {
+  const auto moment = [](RunSpec run) {
+    for (const StateTerm& term : Planned(run).state.terms) {
+      if (term.name == "first_moment") return term.data_type;
+    }
+    return DataType::kUnspecified;
+  };
+  EXPECT_EQ(moment(RunOf(Framework::kTorchtune, "llama-2-7b")), DataType::kBf16);
+  EXPECT_EQ(moment(RunOf(Framework::kPytorchFsdp, "llama-2-7b")), DataType::kFp32);
+  RunSpec alone = RunOf(Framework::kPytorchFsdp, "llama-2-7b");
+  alone.training.precision.weight_data_type = DataType::kBf16;
+  alone.training.precision.master_weights = false;
+  EXPECT_EQ(moment(alone), DataType::kBf16);
+  alone.training.precision.optimizer_data_type = DataType::kFp32;
+  EXPECT_EQ(moment(alone), DataType::kFp32);
+}
+
+// Ranks outside Megatron hold all logits: the row has the whole vocabulary on each.
+TEST(ModelCode, OfTransformersHasWholeLogits) {
+  RunSpec run = RunOf(Framework::kHuggingFaceTrainer, "llama-3-8b");
+  run.layout->zero_stage = ZeroStage::kParameters;
+  run.options.include_ledger = true;
+  run.layout->parallel.tensor_parallel_size = 2;
+  int64_t elements = 0;
+  for (const LedgerRow& row : EstimateOf(run).stages[0].ledger) {
+    if (row.name == "logits") elements = row.elements;
+  }
+  EXPECT_EQ(elements, 2048 * 128'256);
+}
+
+TEST(Formats, AreThoseOfTheDevice) {
+  EXPECT_FALSE(Multiplies("Volta", DataType::kBf16));
+  EXPECT_TRUE(Multiplies("Ampere", DataType::kBf16));
+  EXPECT_FALSE(Multiplies("Ampere", DataType::kFp8));
+  EXPECT_TRUE(Multiplies("Hopper", DataType::kFp8E4m3));
+  EXPECT_FALSE(Multiplies("Hopper", DataType::kMxfp8));
+  EXPECT_TRUE(Multiplies("Blackwell", DataType::kNvfp4));
+
+  RunSpec run = RunOf(Framework::kHuggingFaceTrainer, "llama-2-7b", "v100-sxm-32");
+  EXPECT_EQ(Planned(run).compute_data_type, DataType::kFp16);
+  run.training.precision.compute_data_type = DataType::kBf16;
+  EXPECT_THAT(ViolationOf(run), HasSubstr("bf16 is not multiplied by the matrix units of"));
+  run = RunOf(Framework::kHuggingFaceTrainer, "llama-2-7b");
+  run.training.precision.compute_data_type = DataType::kFp8;
+  EXPECT_THAT(ViolationOf(run), HasSubstr("(Ampere): write BF16 or FP16"));
+}
+
+}  // namespace
+}  // namespace sextant
