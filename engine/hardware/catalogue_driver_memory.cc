@@ -42,6 +42,11 @@ constexpr DriverMemoryRow kDriverMemoryRows[] = {
     {.name = "rtx-a6000", .reported_mib = Reported(49140), .reserved_mib = Reported(464),
       .source = "driver, without ECC: noonghunna/club-3090 issue 1047; CUDA total 48676 MiB in "
        "logs"},
+    {.name = "rtx-3090", .reported_mib = Reported(24576), .reserved_mib = Reported(328),
+      .source = "driver: nvidia-smi in logs; CUDA total 23.68 GiB: wutong16/HyperDreamer issue 4 "
+       "(23.70 in GaoLii/DSP issue 10)"},
+    {.name = "rtx-5090", .reported_mib = Reported(32122), .reserved_mib = Reported(0),
+      .source = "CUDA total 31.37 GiB: Wan-Video/Wan2.1 issue 465; the driver's own is not known"},
     {.name = "rtx-4090", .reported_mib = Reported(24564), .reserved_mib = Reported(357),
       .source = "driver: vllm-project/vllm issue 7553; CUDA total on Linux 23.64 GiB in logs"},
     {.name = "rtx-6000-ada", .reported_mib = Reported(49140), .reserved_mib = Reported(634),
@@ -68,6 +73,8 @@ constexpr DriverMemoryRow kDriverMemoryRows[] = {
       .source = "driver: nvidia-smi in logs; CUDA total 139.80 GiB: "
        "mlcommons/training_results_v5.1 Dell/results/1xXE9680Lx8H200-SXM-141GB, 143156 MiB in a "
        "log"},
+    {.name = "h200-nvl", .reported_mib = Reported(143771), .reserved_mib = Reported(615),
+      .source = "driver and CUDA total inferred from H200 SXM"},
     {.name = "h800-sxm", .reported_mib = Reported(81559), .reserved_mib = Reported(480),
       .source = "driver: nvidia-smi in a log, driver 570; CUDA total inferred from H100 SXM5"},
     {.name = "h20", .reported_mib = Reported(97871), .reserved_mib = Reported(586),
@@ -91,9 +98,14 @@ constexpr DriverMemoryRow kDriverMemoryRows[] = {
        "CUDA total 276.50 GiB in logs"},
     {.name = "mi210", .reported_mib = Reported(65520), .reserved_mib = Reported(0),
       .source = "driver: rocm-smi in logs; HIP total 63.98 GiB in logs, the same"},
+    {.name = "mi250", .reported_mib = Reported(2 * 65520), .reserved_mib = Reported(0),
+      .source = "driver: twice that of a GCD, as of MI250X"},
     {.name = "mi250x", .reported_mib = Reported(2 * 65520), .reserved_mib = Reported(0),
       .source = "driver: twice that of a GCD, rocm-smi in logs; HIP total 63.98 GiB a GCD in logs, "
        "the same"},
+    {.name = "mi325x", .reported_mib = Reported(261826), .reserved_mib = Reported(0),
+      .source = "HIP total 255.69 GiB in logs that do not name the product (255.98 elsewhere); the "
+       "driver's own is not known"},
     {.name = "mi300x", .reported_mib = Reported(196592), .reserved_mib = Reported(302),
       .source = "driver: ROCm/legacy-rocm-build issue 4750; HIP total 191.69 GiB in logs, likely "
        "of virtual machines (191.98 elsewhere)"},
