@@ -307,6 +307,15 @@ Bytes StageLedger::StepCopies(const StageState& state) const {
   return state.master_weights + flat;
 }
 
+// The copies, which no block of a freed activation has room for, and the blocks together, beyond the
+// larger of the two that is counted.
+Bytes StageLedger::StepCache(const StageState& state, const PeakBytes& peak) const {
+  if (!context_.job.buffers.flattens_gradients_at_step) return Bytes(0);
+  const Bytes copies = StepCopies(state);
+  if (!peak.in_step() || !peak.working.ok()) return copies;
+  return std::max(Bytes(peak.working.value()) + copies - peak.stepping, Bytes(0));
+}
+
 // Only the last chunk has a loss, a head, and tensors after the layers to free.
 PhaseBytes StageLedger::BytesAt(const ChunkMemory& chunk, StagePhase phase) const {
   PhaseBytes out = chunk.transients.At(phase);
@@ -351,8 +360,7 @@ StageTotal StageLedger::TotalOf(const StageContent& content, const InFlightPeak&
   const CheckedInt highest = out.in_step ? peak_bytes.stepping.value() : peak_bytes.working;
   out.counted = highest + state.weights.value() + state.master_weights.value() +
                 state.optimizer_state.value() + content.held.standing.total().value();
-  const bool caches = context_.job.buffers.flattens_gradients_at_step && !out.in_step;
-  if (caches) out.step_cache = StepCopies(state);
+  out.step_cache = StepCache(state, peak_bytes);
   return out;
 }
 
@@ -363,7 +371,9 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
   const ChunkWork work = WorkOf(peak.point, content);
   out.phase = PeakPhaseOf(work.phase);
   const Bytes copies = StepCopies(state);
-  const bool step = PeakBytesOf(content, peak.size, out.phase).in_step();
+  const PeakBytes peak_bytes = PeakBytesOf(content, peak.size, out.phase);
+  const bool step = peak_bytes.in_step();
+  out.step_cache = StepCache(state, peak_bytes);
   if (step) {
     out.phase = PeakPhase::kOptimizerStep;
     out.in_flight = InFlightPoint();
@@ -382,7 +392,6 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
         content.held.gather_bucket + content.held.standing.total());
     return out;
   }
-  if (context_.job.buffers.flattens_gradients_at_step) out.step_cache = copies;
   const PhaseBytes bytes =
       work.happens ? content.ChunkAt(peak.point.chunk).At(work.phase) : PhaseBytes();
   const bool reduces =

@@ -164,6 +164,7 @@ class StageLedger {
     bool in_step() const { return working.ok() && stepping.value() > working.value(); }
   };
   PeakBytes PeakBytesOf(const StageContent& content, Bytes in_flight, PeakPhase phase) const;
+  Bytes StepCache(const StageState& state, const PeakBytes& peak) const;
   bool gradients_wait() const;  // for a later backward pass, without memory until then
   bool drops_gradients(PeakPhase phase) const {
     return gradients_wait() && phase != PeakPhase::kOptimizerStep;
