@@ -34,6 +34,11 @@ constexpr char kMegatronDeepSpeed[] =
 constexpr char kMegatronDeepSpeedAttention[] =
     "deepspeedai/Megatron-DeepSpeed, megatron/model/transformer.py (FlashSelfAttention)";
 constexpr char kTorchAdam[] = "pytorch/pytorch, torch/optim/adamw.py (zeros_like(p))";
+constexpr char kTorchFused[] =
+    "pytorch/pytorch, torch/optim/optimizer.py, _default_to_fused_or_foreach()";
+constexpr char kTrainerOptim[] =
+    "huggingface/transformers, src/transformers/training_args.py, default_optim: adamw_torch_fused "
+    "from torch 2.8 on, adamw_torch before";
 constexpr char kTuneConfigs[] = "pytorch/torchtune, recipes/configs (dtype: bf16)";
 constexpr char kFullyShard[] = "pytorch/pytorch, torch/distributed/fsdp/_fully_shard";
 constexpr char kForeachReduce[] =
@@ -119,6 +124,8 @@ FrameworkTraits MegatronLm() {
   out.gather_bucket_elements = {0, kGradBuffer};
   out.widens_gradients_at_step = {
       true, "NVIDIA/Megatron-LM, megatron/core/optimizer/optimizer.py @d98e8a64"};
+  out.optimizer_loop = {OptimizerLoop::kFused,
+                        "NVIDIA/Megatron-LM, megatron/core/optimizer/__init__.py (FusedAdam)"};
   out.gradient_offload = {GradientOffload::kAtStep, kHybridOptimizer};
   out.offloads = {kOffloadsOptimizer, kHybridOptimizer};
   out.reserve = {kMegatronShares, kEstimated};
@@ -180,6 +187,7 @@ FrameworkTraits DeepSpeed() {
   out.computed_gradients_stay = {true, kDsBf16};
   out.widens_gradients_at_step = {true, kDsZero};
   out.flattens_gradients_at_step = {true, kDsZero};
+  out.optimizer_loop = {OptimizerLoop::kFused, kDsEngine};  // FusedAdam
   out.gradient_offload = {GradientOffload::kAddedOnDevice, kDsZero};
   out.offloads = {kOffloadsOptimizer | kOffloadsAll, kDsZeroConfig};
   out.reserve = {kDeepSpeedShares, kEstimated};
@@ -211,6 +219,7 @@ FrameworkTraits PytorchFsdp() {
   out.gradient_lifetime = {GradientLifetime::kFromBackward, kFullyShard};
   out.reduction = {GradientReduction::kLastUnderPipeline, kPipelining};
   out.reduces_as_computed = {true, kFullyShard};
+  out.optimizer_loop = {OptimizerLoop::kForeach, kTorchFused};
   out.gradient_offload = {GradientOffload::kAddedOnHost, kForeachReduce};
   out.offloads = {kOffloadsAll, kOffloadPolicy};
   out.autocast = {true, kAutocast};
@@ -237,6 +246,7 @@ FrameworkTraits Torchtitan() {
   out.codes = {CodeBit(ModelCode::kTorchtitan), kTitanConfig};
   out.reduces_as_computed = {false, kTitanConfig};
   out.one_context_parallel_kind = {true, kTorchRing};  // cp_rotate_method is of its ring
+  out.optimizer_loop = {OptimizerLoop::kFused, kTitanConfig};
   return out;
 }
 
@@ -251,6 +261,8 @@ FrameworkTraits LlmFoundry() {
   out.zero_stage.source = kFoundryYaml;
   out.codes = {CodeBit(ModelCode::kLlmFoundry) | CodeBit(ModelCode::kTransformers), kFoundryYaml};
   out.reduction = {GradientReduction::kEach, kComposer};
+  out.optimizer_loop = {OptimizerLoop::kForLoop,
+                        "mosaicml/composer, composer/optim/decoupled_weight_decay.py @640518880"};
   out.reduces_as_computed.source = kFoundryYaml;
   out.pipeline = {false, kComposer};
   return out;
@@ -267,6 +279,8 @@ FrameworkTraits HuggingFaceTrainer() {
   out.zero_stage = {ZeroStage::kNone, kAccelerate};
   out.codes = {CodeBit(ModelCode::kTransformers), kAccelerate};
   out.reduction = {GradientReduction::kLast, kAccelerate};
+  out.optimizer_loop = {OptimizerLoop::kFused, kTrainerOptim};
+  out.optimizer_loop_is_open = {true, kTrainerOptim};
   out.reduces_as_computed.source = kAccelerateFsdp;
   out.wide_outputs = {true, kAccelerate};
   out.gradient_buckets_stay = {true, kDdp};
@@ -304,6 +318,7 @@ FrameworkTraits Torchtune() {
   out.gradients = {StateType::kAsComputed, kTuneConfigs};
   out.narrow_gradients = out.gradients;
   out.no_master_weights = {true, kTuneConfigs};
+  out.optimizer_loop = {OptimizerLoop::kFused, kTuneConfigs};
   out.autocast = {false, kTuneConfigs};
   return out;
 }

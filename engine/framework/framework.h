@@ -118,6 +118,11 @@ struct FrameworkTraits : ModelCodeTraits {
   // block of the allocator is large enough for.
   Cited<bool> flattens_gradients_at_step = {};
 
+  // The optimizer's step where a run does not say. True in the second where releases of the last
+  // years differ: some copy a moment.
+  Cited<OptimizerLoop> optimizer_loop = {};
+  Cited<bool> optimizer_loop_is_open = {};
+
   // Offloading.
   Cited<GradientOffload> gradient_offload = {};
   Cited<unsigned> offloads = {};  // an OffloadSet

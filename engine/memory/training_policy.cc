@@ -17,6 +17,11 @@ void RequireStorage(FieldViolations& violations, absl::string_view path, absl::s
 
 }  // namespace
 
+double StepCopyShare(OptimizerKind kind, OptimizerLoop loop) {
+  const bool adam = kind == OptimizerKind::kAdam || kind == OptimizerKind::kAdamw;
+  return adam && loop == OptimizerLoop::kForeach ? 0.5 : 0;
+}
+
 DataType StorageFor(DataType compute) {
   if (compute == DataType::kTf32) return DataType::kFp32;
   return StorageBytes(compute) >= 2 ? compute : DataType::kBf16;
@@ -76,6 +81,12 @@ void CheckPolicy(const PrecisionPolicy& policy, const OptimizerSpec& optimizer,
   if (quantized && policy.optimizer_data_type != DataType::kUnspecified) {
     violations.Add(FieldPath(path, "precision.optimizer_data_type"),
                    "does not go with KIND_ADAM_8BIT, which has a format of its own: leave it out");
+  }
+  if (optimizer.paged && optimizer.kind != OptimizerKind::kAdam &&
+      optimizer.kind != OptimizerKind::kAdamw && optimizer.kind != OptimizerKind::kLion &&
+      !quantized) {
+    violations.Add(FieldPath(path, "optimizer.paged"),
+                   "is of ADAM, ADAMW, LION and ADAM_8BIT, which bitsandbytes pages: leave it out");
   }
   if (optimizer.adafactor_momentum && optimizer.kind != OptimizerKind::kAdafactor) {
     violations.Add(FieldPath(path, "optimizer.adafactor_momentum"),

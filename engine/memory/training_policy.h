@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
+#include "engine/model/trace/training_choices.h"
 #include "engine/tensor/data_type.h"
 
 namespace sextant {
@@ -39,9 +40,16 @@ inline constexpr int64_t kDefaultQuantizationBlockSize = 2048;
 
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::kAdamw;
+  absl::optional<OptimizerLoop> loop = {};  // absent: the framework's
+  bool paged = false;                       // its state moves to the host where a GPU is full
   bool adafactor_momentum = false;
   absl::optional<int64_t> quantization_block_size = {};  // kAdam8bit only
 };
+
+// The bytes of a step's copy of one moment in a step of `loop`, as a share of all moments: torch's
+// foreach implementation takes the square roots of all second moments at once.
+// Source: pytorch/pytorch, torch/optim/adamw.py, _multi_tensor_adamw() (exp_avg_sq_sqrt).
+double StepCopyShare(OptimizerKind kind, OptimizerLoop loop);
 
 // True where a run can compute in `type`: any floating-point type.
 bool CanCompute(DataType type);

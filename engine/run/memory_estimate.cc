@@ -210,6 +210,7 @@ class OpenChoices {
   // Errors: CallWork's.
   absl::Status Add() {
     SEXTANT_RETURN_IF_ERROR(AddLoss());
+    SEXTANT_RETURN_IF_ERROR(AddOptimizer());
     return AddAttention();
   }
 
@@ -223,7 +224,24 @@ class OpenChoices {
     const LossKind other = TraitsOf(framework.kind).loss.value;
     JobChoice choice = in_.choice;
     choice.layout.loss = other;
-    return Try({std::string(kLossField.path), assumed, other}, choice, true);
+    return Try({std::string(kLossField.path), assumed, other}, in_.context, choice, true);
+  }
+
+  // A release that copies a moment in its step.
+  absl::Status AddOptimizer() {
+    const FrameworkTraits& traits = in_.choice.layout.framework.traits();
+    const OptimizerSpec& optimizer = in_.context.optimizer;
+    constexpr OptimizerLoop kOther = OptimizerLoop::kForeach;
+    if (optimizer.loop.has_value() || !traits.optimizer_loop_is_open.value ||
+        StepCopyShare(optimizer.kind, kOther) == 0) {
+      return absl::OkStatus();
+    }
+    OptimizerSpec changed = optimizer;
+    changed.loop = kOther;
+    const JobContext context = {in_.context.spec, in_.context.precision, changed,
+                                in_.context.generation, in_.context.attention};
+    return Try({"training.optimizer.implementation", traits.optimizer_loop.value, kOther}, context,
+               in_.choice, true);
   }
 
   // A kernel that keeps scores in memory.
@@ -234,13 +252,14 @@ class OpenChoices {
     if (in_.choice.layout.attention.has_value() || !may_differ) return absl::OkStatus();
     JobChoice choice = in_.choice;
     choice.layout.attention = AttentionKernel::kUnfused;
-    return Try({std::string(kAttentionField.path), usual.kernel, AttentionKernel::kUnfused}, choice,
-               usual.evidence == AttentionEvidence::kOpen);
+    return Try({std::string(kAttentionField.path), usual.kernel, AttentionKernel::kUnfused},
+               in_.context, choice, usual.evidence == AttentionEvidence::kOpen);
   }
 
-  absl::Status Try(ChangedSetting setting, const JobChoice& choice, bool spanned) {
+  absl::Status Try(ChangedSetting setting, const JobContext& context, const JobChoice& choice,
+                   bool spanned) {
     FieldViolations violations;
-    MemoryJob job = JobOf(in_.context, choice, violations);
+    MemoryJob job = JobOf(context, choice, violations);
     if (!violations.empty()) return absl::OkStatus();
     const auto model = in_.model.With(std::move(job), layouts_);
     if (!model.ok()) return absl::OkStatus();  // no run makes this choice

@@ -67,7 +67,8 @@ struct RunChange {
 };
 
 using SettingValue =
-    absl::variant<int64_t, bool, ZeroStage, RecomputePolicy, AttentionKernel, LossKind>;
+    absl::variant<int64_t, bool, ZeroStage, RecomputePolicy, AttentionKernel, LossKind,
+                  OptimizerLoop>;
 
 // A setting and its new value.
 struct ChangedSetting {

@@ -132,6 +132,9 @@ struct ValueWriter {
   void operator()(AttentionKernel value) const {
     out->set_enum_name(v1::KernelChoices::Attention_Name(AttentionKernelPair::To(value)));
   }
+  void operator()(OptimizerLoop value) const {
+    out->set_enum_name(v1::OptimizerSpec::Implementation_Name(OptimizerLoopPair::To(value)));
+  }
   void operator()(LossKind value) const {
     out->set_enum_name(v1::KernelChoices::Loss_Name(LossKindPair::To(value)));
   }

@@ -246,6 +246,8 @@ constexpr Setting kAxolotlSettings[] = {
         .Only("adamw|adam-8bit|adafactor|sgd|adagrad|rmsprop|lion|muon")
         .By(ReadTrainerOptimizer, WriteAxolotlOptimizer),
     Takes("training.optimizer.quantization_block_size", "256"),
+    Takes("training.optimizer.implementation"),
+    Takes("training.optimizer.paged"),
     Other("bf16")
         .For("training.precision.compute_data_type")
         .Only("fp32|fp16|bf16|fp8")

@@ -147,8 +147,13 @@ void WriteAxolotlOptimizer(const Setting& setting, Writing& writing) {
       optimizer.quantization_block_size() != 256) {
     writing.refusals.Add("--quantization-block-size", "it takes 256");
   }
+  const std::string kind = FieldOf(optimizer, "kind").value_or("adamw");
+  if (kind == "adamw" && optimizer.paged()) return writing.list.Add(setting.name, "paged_adamw_32bit");
+  if (kind == "adamw" &&
+      optimizer.implementation() == v1::OptimizerSpec::IMPLEMENTATION_FOREACH) {
+    return writing.list.Add(setting.name, "adamw_torch");
+  }
   for (const SettingWord& word : WordsOf(kWrittenOptimizers)) {
-    const std::string kind = FieldOf(optimizer, "kind").value_or("adamw");
     if (word.value == kind) return writing.list.Add(setting.name, std::string(word.name));
   }
 }

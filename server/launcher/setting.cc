@@ -71,6 +71,8 @@ constexpr Setting kOutOfReach[] = {
     OutOfReach("layout.framework.grouped_experts", kHabit),
     OutOfReach("layout.framework.fused_projections", kHabit),
     OutOfReach("layout.unmodelled_settings", "other names than the launcher's"),
+    OutOfReach("training.optimizer.implementation", kHabit),
+    OutOfReach("training.optimizer.paged", kLibrary),
     OutOfReach("training.token_count", "a number of steps says it"),
     OutOfReach("training.activation_bytes", "a measurement"),
 };

@@ -240,14 +240,16 @@ void WriteCompilation(const Setting& setting, Writing& writing) {
 }
 
 void ReadImplementation(const Setting& setting, Reading& reading) {
-  const std::string fused = reading.file.Choose(setting.name, "fused|foreach=|for-loop=", "fused");
-  if (!fused.empty()) return;
+  const std::string loop = reading.file.Choose(setting.name, "fused|foreach|for-loop", "fused");
+  if (loop.empty() || loop == "fused") return;
+  reading.Set("training.optimizer.implementation", loop);
   reading.layout().mutable_software()->set_optimizer_time_ratio(kUnfusedOptimizerRatio);
 }
 void WriteImplementation(const Setting& setting, Writing& writing) {
   const SoftwareConstants constants = ConstantsOfRun(writing.run.request, writing.sizes);
   const bool fused = constants.of(StackConstant::kOptimizerTimeRatio) < kUnfusedOptimizerRatio;
-  writing.list.Add(setting.name, fused ? "fused" : "foreach");
+  const auto given = FieldOf(writing.training().optimizer(), "implementation");
+  writing.list.Add(setting.name, given.value_or(fused ? "fused" : "foreach"));
 }
 
 void WriteCopies(const Setting& setting, Writing& writing) {
@@ -267,6 +269,7 @@ constexpr Setting kTorchtitanSettings[] = {
     Other("optimizer.implementation")
         .For("layout.software.optimizer_time_ratio")
         .By(ReadImplementation, WriteImplementation),
+    Takes("training.optimizer.implementation"),
     Other("training.local_batch_size").By(ReadBatch, WriteBatch),
     Whole("training.global_batch_size", "layout.global_batch_size")
         .Required()

@@ -30,14 +30,19 @@ struct TrainerOptimizer {
   const char* kind;
   bool own_type = false;  // moments stay in fp32, or have a type of their own
   bool lowers = false;    // it may need less memory
+  v1::OptimizerSpec::Implementation implementation = v1::OptimizerSpec::IMPLEMENTATION_UNSPECIFIED;
+  bool paged = false;
 };
+
+constexpr auto kForeachLoop = v1::OptimizerSpec::IMPLEMENTATION_FOREACH;
+constexpr auto kFusedLoop = v1::OptimizerSpec::IMPLEMENTATION_FUSED;
 
 // The names of OptimizerNames. bitsandbytes' and Apex's keep fp32 moments of any weights; its 8-bit
 // ones (0.50.1, optim/optimizer.py) and torchao's (optim/adam.py) divide blocks of 256. SGD has no
 // momentum: Trainer gives it none.
 constexpr TrainerOptimizer kTrainerOptimizers[] = {
-    {"adamw_torch", "adamw"},
-    {"adamw_torch_fused", "adamw"},
+    {"adamw_torch", "adamw", false, false, kForeachLoop},
+    {"adamw_torch_fused", "adamw", false, false, kFusedLoop},
     {"adamw_torch_xla", "adamw"},
     {"adamw_torch_npu_fused", "adamw"},
     {"adamw_hf", "adamw"},
@@ -54,12 +59,12 @@ constexpr TrainerOptimizer kTrainerOptimizers[] = {
     {"adamw_8bit", "adam-8bit", true},
     {"adamw_torch_8bit", "adam-8bit", true},
     {"adamw_torch_4bit", "adam-8bit", true, true},
-    {"paged_adamw", "adamw", true, true},
-    {"paged_adamw_32bit", "adamw", true, true},
-    {"paged_adamw_8bit", "adam-8bit", true, true},
+    {"paged_adamw", "adamw", true, false, kFusedLoop, true},
+    {"paged_adamw_32bit", "adamw", true, false, kFusedLoop, true},
+    {"paged_adamw_8bit", "adam-8bit", true, false, kFusedLoop, true},
     {"lion_32bit", "lion", true},
     {"lion_8bit", "lion", true, true},
-    {"paged_lion_32bit", "lion", true, true},
+    {"paged_lion_32bit", "lion", true, false, kFusedLoop, true},
     {"paged_lion_8bit", "lion", true, true},
     {"galore_adamw", "adamw", true, true},
     {"galore_adamw_8bit", "adam-8bit", true, true},
@@ -292,6 +297,10 @@ void ReadTrainerOptimizer(const Setting& setting, Reading& reading) {
   if (kind == v1::OptimizerSpec::KIND_ADAM_8BIT) {
     training.mutable_optimizer()->set_quantization_block_size(256);
   }
+  if (known->implementation != v1::OptimizerSpec::IMPLEMENTATION_UNSPECIFIED) {
+    training.mutable_optimizer()->set_implementation(known->implementation);
+  }
+  if (known->paged) training.mutable_optimizer()->set_paged(true);
   if (known->lowers) reading.file.Ignore(setting.name);
 }
 

@@ -67,6 +67,11 @@ std::string Quoted(absl::string_view text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
 }
 
+std::string TextOf(OptimizerLoop value) {
+  constexpr absl::string_view kNames[] = {"fused", "foreach", "for-loop"};
+  return std::string(kNames[static_cast<size_t>(value)]);
+}
+
 std::string TextOf(AttentionCode value) {
   constexpr absl::string_view kNames[] = {"FlashAttention or cuDNN from Ampere on, else unfused",
                                           "scaled_dot_product_attention()",
@@ -147,6 +152,8 @@ class Table : private Lines {
     Row("computed gradients stay next to wider ones", traits_.computed_gradients_stay);
     Row("optimizer step widens gradients", traits_.widens_gradients_at_step);
     Row("optimizer step flattens gradients", traits_.flattens_gradients_at_step);
+    Row("optimizer step", traits_.optimizer_loop);
+    Row("optimizer step of older releases is foreach", traits_.optimizer_loop_is_open);
     Row("offloaded gradients go to the host", traits_.gradient_offload);
     Row("wide weights cast on use", traits_.autocast);
     Row("returned logits copied to fp32", traits_.wide_outputs);

@@ -37,6 +37,7 @@ struct BufferSpec {
   // The optimizer step makes an fp32 copy of a rank's narrower gradients.
   bool widens_gradients_at_step = false;
   bool flattens_gradients_at_step = false;  // and flat copies in both types
+  OptimizerLoop optimizer_loop = OptimizerLoop::kFused;
   bool wide_outputs = false;                // returned logits are copied to fp32
   bool keeps_stage_inputs = false;          // a buffer to receive each micro-batch of a step in
 };

@@ -152,7 +152,8 @@ class StageLedger {
   // Head inputs and logits' gradients that earlier micro-batches keep for it.
   Bytes DeferredHead(const StageContent& content) const;
   bool HasHead(int64_t stage) const;
-  // Copies of a rank's gradients in the optimizer step: in fp32, and flat in their own type.
+  // Copies in the optimizer step: of a rank's gradients, in fp32 and flat in their own type, and of
+  // a moment.
   Bytes StepCopies(const StageState& state) const;
   // The bytes of micro-batches and gradients in `phase`, in which `in_flight` bytes are alive
   // without state, and those of the optimizer step, which replaces them.

@@ -99,8 +99,9 @@ class StageSum {
 
   // `rule` is of a term of a trained tensor.
   bool IsOffloaded(const TermRule& rule) const {
-    return rule.kind == LedgerKind::kGradient ? OffloadsGradients(state_)
-                                              : sharding_.offload_optimizer;
+    if (rule.kind == LedgerKind::kGradient) return OffloadsGradients(state_);
+    const bool paged = state_.optimizer.paged && rule.kind == LedgerKind::kOptimizerState;
+    return sharding_.offload_optimizer || paged;
   }
 
   // The elements of ShareOf().

@@ -33,6 +33,13 @@ enum class ContextParallelKind {
   kAllToAll,
 };
 
+// How an optimizer's step goes over the parameters.
+enum class OptimizerLoop {
+  kFused,    // one kernel computes all of a parameter's step
+  kForeach,  // an operation at a time, over all parameters at once (torch.optim)
+  kForLoop,  // an operation and a parameter at a time
+};
+
 // The time during which gradients have memory.
 enum class GradientLifetime {
   kAlways,        // buffers made once (Megatron-LM, DeepSpeed)
