@@ -120,6 +120,12 @@ absl::StatusOr<LauncherFile> WriteDeepspeed(const LaunchedRun& run);
 // Reads one. Settings that are "auto", which Hugging Face's accelerate fills in, are open.
 absl::StatusOr<LauncherRead> ReadDeepspeed(const std::string& text);
 
+// accelerate: its configuration in YAML. hugging_face.h reads it.
+
+// The engine, its sharding and the precision. The model, the batch and the kernels are the training
+// script's.
+absl::StatusOr<LauncherFile> WriteAccelerate(const LaunchedRun& run);
+
 // axolotl: its configuration in YAML.
 
 absl::Span<const Setting> AxolotlSettings();

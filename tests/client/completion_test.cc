@@ -102,7 +102,8 @@ TEST(BashCompletion, OffersTheValuesOfAnEnum) {
   // The program's own flags, after a command or before it.
   EXPECT_THAT(BashOffers({"sextant", "plan", "--emit", "="}),
               ElementsAre("megatron", "megatron-bridge", "torchtitan", "torchtitan-python",
-                          "deepspeed", "axolotl", "slurm", "pytorchjob", "trainjob", "jobset"));
+                          "deepspeed", "accelerate", "axolotl", "slurm", "pytorchjob", "trainjob",
+                          "jobset"));
   EXPECT_THAT(BashOffers({"sextant", "--output", "j"}), ElementsAre("json"));
 }
 

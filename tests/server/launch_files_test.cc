@@ -134,7 +134,8 @@ TEST_F(LaunchFilesTest, ChecksWithoutWriting) {
 TEST_F(LaunchFilesTest, NamesWhatIsWrongWithAnExport) {
   EXPECT_EQ(Refusal(DenseRun("make")),
             "launcher: is not known: write one of megatron, megatron-bridge, torchtitan, "
-            "torchtitan-python, deepspeed, axolotl, slurm, pytorchjob, trainjob, jobset");
+            "torchtitan-python, deepspeed, accelerate, axolotl, slurm, pytorchjob, trainjob, "
+            "jobset");
   v1::ExportRunRequest request = DenseRun("megatron");
   request.set_script("a\nb");
   request.set_elapsed_seconds(-1);
