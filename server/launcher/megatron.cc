@@ -196,6 +196,9 @@ constexpr Setting kMegatronSettings[] = {
     Whole("--seq-length", "training.sequence_length").Required(),
     Other("--train-samples").By(ReadSamples, WriteSamples),
     Other("--train-iters"),
+    Other("--rampup-batch-size", SettingValues::kSome)
+        .For("layout.batch_ramp")
+        .By(ReadRamp, WriteRamp),
     Present("--bf16").By(ReadPrecision, WritePrecision),
     Present("--fp16"),
     Other("--fp8-format"),

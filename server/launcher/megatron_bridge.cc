@@ -25,6 +25,7 @@ constexpr std::pair<const char*, const char*> kBridgeSections[] = {
     {"--micro-batch-size", "train"},
     {"--global-batch-size", "train"},
     {"--train-samples", "train"},
+    {"--rampup-batch-size", "train"},
     {"--train-iters", "train"},
     {"--use-distributed-optimizer", "ddp"},
     {"--num-distributed-optimizer-instances", "ddp"},
@@ -89,6 +90,14 @@ Value TypedValue(const std::string& key, const Value& value) {
   if (key == "attention_backend") return absl::StrCat(kPythonName, "AttnBackend.", text);
   if (key == "recompute_modules") {
     return std::vector<std::string>(absl::StrSplit(text, ' '));
+  }
+  if (key == "rampup_batch_size") {
+    Value numbers = Value::array();
+    for (const absl::string_view word : absl::StrSplit(text, ' ')) {
+      int64_t number = 0;
+      if (absl::SimpleAtoi(word, &number)) numbers.push_back(number);
+    }
+    return numbers;
   }
   double number = 0;
   if (absl::SimpleAtod(text, &number)) return number;

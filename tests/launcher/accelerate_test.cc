@@ -15,7 +15,9 @@ using ::testing::IsEmpty;
 
 // What its file says of 64 devices that divide all state, eight a node.
 LaunchedRun AccelerateLaunch(const std::string& changes = "") {
-  const LaunchedRun run = Changed({.devices_per_node = 8}, R"({
+  LaunchedRun run;
+  run.devices_per_node = 8;
+  run = Changed(run, R"({
       "training": {"precision": {"compute_data_type": "DATA_TYPE_BF16"}},
       "cluster": {"device_count": 64},
       "layout": {"framework": {"kind": "KIND_HUGGING_FACE_TRAINER"},

@@ -142,7 +142,7 @@ TEST(WorstPlans, SayHowManyPhasesCanBePredicted) {
   // Gradients that are the first micro-batch's own, so that every phase is timed anew.
   run.training.precision.gradient_data_type = DataType::kBf16;
   const absl::Status refused = PlanRun(run).status();
-  ASSERT_THAT(refused, HasViolation("layout.batch_ramp", HasSubstr("has 64 phases")));
+  ASSERT_THAT(refused, HasViolation("layout.batch_ramp", HasSubstr("has 256 phases")));
   int most = 0;
   ASSERT_TRUE(absl::SimpleAtoi(After(refused.message(), "give at most "), &most)) << refused;
   run.layout->batch_ramp.resize(static_cast<size_t>(most));
