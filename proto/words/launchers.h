@@ -13,6 +13,9 @@ inline constexpr char kLaunchers[] =
 // Those of them that start a training script on the nodes, of whatever framework.
 inline constexpr char kProcessLaunchers[] = "slurm|pytorchjob|trainjob|jobset";
 
+// Between the name of a launcher that cannot express a field and the reason, in the violation.
+inline constexpr char kCannotExpress[] = " cannot express: ";
+
 // "an axolotl configuration" of ImportedFile.format.
 std::string WithArticle(const std::string& name);
 

@@ -29,13 +29,8 @@ std::string ComputeWord(const Writing& writing) {
 
 void WriteAccelerateMachines(Writing& writing) {
   const int64_t devices = writing.run.request.cluster().device_count();
-  const int64_t per_node = std::min(devices, writing.run.devices_per_node);
-  if (per_node <= 0) return writing.out.left_out.push_back("num_machines");
-  if (devices % per_node != 0) {
-    return writing.refusals.Add(
-        absl::StrCat("--devices=", devices),
-        absl::StrCat("it takes a multiple of ", per_node, ", the devices of a node"));
-  }
+  if (writing.run.devices_per_node <= 0) return writing.out.left_out.push_back("num_machines");
+  const int64_t per_node = DevicesOfNode(writing.run, "a machine's", writing.refusals);
   writing.list.Add("num_machines", devices / per_node);
   if (devices == per_node) return;
   writing.out.left_out.insert(writing.out.left_out.end(), {"machine_rank", "main_process_ip"});
@@ -67,7 +62,7 @@ void CheckStage(Writing& writing) {
   const bool hides = shards ? constants.of(StackConstant::kOverlapContention) < kAllExposed
                             : constants.of(StackConstant::kDataExchangeOverlap) > kNothingHidden;
   if (hides == shards) return;
-  writing.refusals.Add("--data-exchange-overlap",
+  writing.refusals.Add("layout.software.data_exchange_overlap",
                        "its DeepSpeed plugin overlaps at stage 3 alone: give 0 below it, and emit "
                        "deepspeed for others");
 }
@@ -75,10 +70,11 @@ void CheckStage(Writing& writing) {
 void WriteFsdpPlugin(Writing& writing) {
   const v1::StateSharding& sharding = writing.layout().sharding();
   if (writing.sizes.zero != v1::ZERO_STAGE_PARAMETERS) {
-    return writing.refusals.Add("--zero", "it takes 0 or 3, or --framework=deepspeed");
+    return writing.refusals.Add("layout.sharding.zero_stage",
+                                "it takes 0 or 3, or --framework=deepspeed");
   }
   if (sharding.offload_optimizer() != sharding.offload_parameters()) {
-    writing.refusals.Add("--offload-optimizer", "it goes with --offload-parameters");
+    writing.refusals.Add("layout.sharding.offload_optimizer", "it goes with --offload-parameters");
   }
   const bool reshards = !sharding.has_reshard_after_forward() || sharding.reshard_after_forward();
   writing.list.Add("fsdp_config.fsdp_version", 2);
@@ -103,12 +99,14 @@ void WriteMesh(int64_t shards, int64_t copies, Writing& writing) {
 void WriteDeepspeedGroups(Writing& writing) {
   const LaunchSizes& sizes = writing.sizes;
   const v1::ContextParallelKind kind = writing.layout().context_parallel_kind();
-  if (sizes.tensor > 1) writing.refusals.Add("--tp", "its DeepSpeed plugin has no setting for it");
+  if (sizes.tensor > 1)
+    writing.refusals.Add("layout.parallel.tensor_parallel_size",
+                         "its DeepSpeed plugin has no setting for it");
   if (sizes.context == 1) return;
   writing.list.Add(absl::StrCat(kParallelism, "sp_size"), sizes.context);
   if (kind != v1::CONTEXT_PARALLEL_KIND_UNSPECIFIED &&
       kind != v1::CONTEXT_PARALLEL_KIND_ALL_TO_ALL) {
-    writing.refusals.Add("--cp-comm", "with DeepSpeed it takes all-to-all");
+    writing.refusals.Add("layout.context_parallel_kind", "with DeepSpeed it takes all-to-all");
   }
 }
 
@@ -116,14 +114,17 @@ void CheckFsdpGroups(Writing& writing) {
   const LaunchSizes& sizes = writing.sizes;
   const v1::ContextParallelKind kind = writing.layout().context_parallel_kind();
   if (sizes.tensor > 1 && sizes.sequence_parallel) {
-    writing.refusals.Add("--sp", "tensor parallel ranks keep whole sequences: give --sp=false");
+    writing.refusals.Add("layout.sequence_parallel",
+                         "tensor parallel ranks keep whole sequences: give --sp=false");
   }
   if (sizes.context > 1 && kind == v1::CONTEXT_PARALLEL_KIND_ALL_TO_ALL) {
-    writing.refusals.Add("--cp-comm", "with FSDP it takes ring");
+    writing.refusals.Add("layout.context_parallel_kind", "with FSDP it takes ring");
   }
   if (!UsesFsdp(writing)) {
-    if (sizes.tensor > 1) writing.refusals.Add("--tp", "it takes --zero=3");
-    if (sizes.context > 1) writing.refusals.Add("--cp", "it takes --zero=3");
+    if (sizes.tensor > 1)
+      writing.refusals.Add("layout.parallel.tensor_parallel_size", "it takes --zero=3");
+    if (sizes.context > 1)
+      writing.refusals.Add("layout.context_parallel_size", "it takes --zero=3");
   }
 }
 
@@ -149,7 +150,8 @@ void WriteAcceleratePrecision(const Setting& setting, Writing& writing) {
   const std::string compute = ComputeWord(writing);
   writing.list.Add(setting.name, compute == "fp32" ? "no" : compute);
   if (compute == "fp8" && UsesDeepspeed(writing)) {
-    writing.refusals.Add("--compute-data-type=fp8", "with DeepSpeed it takes fp32, fp16 or bf16");
+    writing.refusals.Add("training.precision.compute_data_type",
+                         "with DeepSpeed it takes fp32, fp16 or bf16", "fp8");
   }
 }
 
@@ -159,8 +161,7 @@ void WriteAccelerateState(const Setting& setting, Writing& writing) {
   const std::string held = HeldByEngine(setting.field, writing);
   if (held.empty()) return LeaveToScript(setting, writing);
   if (*given == held) return;
-  writing.refusals.Add(absl::StrCat(words::PlanFieldWord(setting.field), "=", *given),
-                       absl::StrCat("its engine holds ", held));
+  writing.refusals.Add(setting.field, absl::StrCat("its engine holds ", held), *given);
 }
 
 void WriteAccelerateZero(const Setting& setting, Writing& writing) {
@@ -169,7 +170,7 @@ void WriteAccelerateZero(const Setting& setting, Writing& writing) {
   writing.list.Add(setting.name, writing.sizes.zero - v1::ZERO_STAGE_NONE);
   CheckStage(writing);
   if (writing.layout().kernels().loss() == v1::KernelChoices::LOSS_UNSPECIFIED) {
-    writing.refusals.Add("--loss", "give plain, fused or chunked");
+    writing.refusals.Add("layout.kernels.loss", "give plain, fused or chunked");
   }
 }
 
@@ -177,7 +178,7 @@ void WriteAccelerateOffload(const Setting& setting, Writing& writing) {
   const bool on = FieldOf(writing.run.request, setting.field) == "true";
   if (!on || UsesFsdp(writing)) return;
   if (UsesDeepspeed(writing)) return writing.list.Add(setting.name, "cpu");
-  writing.refusals.Add(words::PlanFieldWord(setting.field), "it takes --zero=3");
+  writing.refusals.Add(setting.field, "it takes --zero=3");
 }
 
 void WriteAccelerateGroups(const Setting&, Writing& writing) {
@@ -191,12 +192,13 @@ void WriteAccelerateGroups(const Setting&, Writing& writing) {
     CheckFsdpGroups(writing);
   }
   if (group != ranks && !UsesFsdp(writing)) {
-    return writing.refusals.Add("--shard-group-size", "it takes --zero=3, without DeepSpeed");
+    return writing.refusals.Add("layout.sharding.shard_group_size",
+                                "it takes --zero=3, without DeepSpeed");
   }
   // A mesh of copies needs two ranks or more to divide the state.
   if (group <= 0 || ranks % group != 0 || group % sizes.context != 0 ||
       (group != ranks && group == sizes.context)) {
-    return writing.refusals.Add("--shard-group-size",
+    return writing.refusals.Add("layout.sharding.shard_group_size",
                                 "it takes a multiple of --cp, from twice that on, which divides "
                                 "the ranks");
   }

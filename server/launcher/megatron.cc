@@ -86,7 +86,7 @@ void WriteVocabulary(const Setting& setting, Writing& writing) {
     return;
   }
   if (changes.vocabulary_multiple() % writing.sizes.tensor != 0) {
-    writing.refusals.Add("--vocabulary-multiple", "it takes a multiple of --tp");
+    writing.refusals.Add("model.changes.vocabulary_multiple", "it takes a multiple of --tp");
   }
   writing.list.Add(setting.name, changes.vocabulary_multiple() / writing.sizes.tensor);
 }

@@ -161,7 +161,8 @@ absl::StatusOr<LauncherFile> WriteMegatronBridge(const LaunchedRun& run) {
   if (!written.ok()) return written.status();
   const std::string recipe = RecipeOf(written->list);
   if (recipe.empty()) {
-    written->refusals.Add("--compute-data-type=fp32", "its recipes compute in 16 bits or fewer");
+    written->refusals.Add("training.precision.compute_data_type",
+                          "its recipes compute in 16 bits or fewer", "fp32");
     return written->refusals.status();
   }
   const BridgeParts parts = PartsOf(written->list);

@@ -166,7 +166,7 @@ void WriteRamp(const Setting& setting, Writing& writing) {
   };
   const std::vector<RampPhase> read = growth ? PhasesOf(*growth, batch) : std::vector<RampPhase>();
   if (!growth || !std::equal(phases.begin(), phases.end(), read.begin(), read.end(), same)) {
-    return writing.refusals.Add("--batch-ramp",
+    return writing.refusals.Add("layout.batch_ramp",
                                 "it grows in equal steps, each over as many samples, in whole "
                                 "batches");
   }

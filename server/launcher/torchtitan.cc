@@ -117,7 +117,8 @@ void WriteTypes(const Setting& setting, Writing& writing) {
   const bool narrow = precision.weight_data_type() == v1::DATA_TYPE_BF16;
   const bool wide = precision.compute_data_type() == v1::DATA_TYPE_FP32;
   if (narrow && (!precision.has_master_weights() || precision.master_weights())) {
-    writing.refusals.Add("--weight-data-type=bf16", "it takes --master-weights=false");
+    writing.refusals.Add("training.precision.weight_data_type", "it takes --master-weights=false",
+                         "bf16");
   }
   writing.list.Add(setting.name, narrow ? "bfloat16" : "float32");
   writing.list.Add("training.mixed_precision_param", wide ? "float32" : "bfloat16");
@@ -132,7 +133,7 @@ void ReadOffload(const Setting& setting, Reading& reading) {
 void WriteOffload(const Setting& setting, Writing& writing) {
   const v1::StateSharding& sharding = writing.layout().sharding();
   if (sharding.offload_optimizer() != sharding.offload_parameters()) {
-    writing.refusals.Add("--offload-optimizer", "it goes with --offload-parameters");
+    writing.refusals.Add("layout.sharding.offload_optimizer", "it goes with --offload-parameters");
   }
   if (sharding.offload_optimizer()) writing.list.Add(setting.name, true);
 }
@@ -153,13 +154,14 @@ void WriteShards(const Setting& setting, Writing& writing) {
   const LaunchSizes& sizes = writing.sizes;
   const int64_t ranks = sizes.data * sizes.context;
   if (sizes.zero == v1::ZERO_STAGE_NONE) {
-    if (sizes.context > 1) writing.refusals.Add("--zero=none", "with --cp it shards, --zero=3");
+    if (sizes.context > 1)
+      writing.refusals.Add("layout.sharding.zero_stage", "with --cp it shards, --zero=3", "none");
     writing.list.Add(setting.name, sizes.data);
     return writing.list.Add(kShards, 1);
   }
   const int64_t group = sharding.has_shard_group_size() ? sharding.shard_group_size() : ranks;
   if (group <= 0 || group % sizes.context != 0) {
-    return writing.refusals.Add("--shard-group-size", "it takes a multiple of --cp");
+    return writing.refusals.Add("layout.sharding.shard_group_size", "it takes a multiple of --cp");
   }
   writing.list.Add(setting.name, ranks / group);
   writing.list.Add(kShards, group == ranks ? -1 : group / sizes.context);
@@ -172,7 +174,8 @@ void WriteReshard(const Setting& setting, Writing& writing) {
 void WriteTensor(const Setting& setting, Writing& writing) {
   writing.list.Add(setting.name, writing.sizes.tensor);
   if (writing.sizes.tensor == 1 || writing.sizes.sequence_parallel) return;
-  writing.refusals.Add("--sp=false", "tensor parallel ranks share sequences too");
+  writing.refusals.Add("layout.sequence_parallel", "tensor parallel ranks share sequences too",
+                       "false");
 }
 
 // The tensor parallel size of experts counts with expert parallel ranks alone, and is 1 by default.
@@ -189,7 +192,8 @@ void WriteExpertDegree(const Setting& setting, Writing& writing) {
   const bool given = parallel.has_expert_tensor_parallel_size();
   const int64_t shared = given ? parallel.expert_tensor_parallel_size() : sizes.tensor;
   if (shared != 1 && shared != sizes.tensor) {
-    writing.refusals.Add(absl::StrCat("--etp=", shared), "it takes 1, or --tp");
+    writing.refusals.Add("layout.parallel.expert_tensor_parallel_size", "it takes 1, or --tp",
+                         absl::StrCat(shared));
   }
   writing.list.Add(setting.name, sizes.expert);
   writing.list.Add("parallelism.expert_tensor_parallel_degree", shared);
