@@ -248,15 +248,15 @@ void ReadMlperfStages(const MlperfModel* model, Reading& reading) {
   }
 }
 
-// LoRA on Llama 2 70B: its file alone has the short names. Rank 16 on attention's matrices.
+// LoRA on Llama 2 70B: its file alone has the short names. Rank 16 on attention's matrices, query,
+// key and value as one.
 void ReadMlperfAdapters(Reading& reading) {
   v1::ModelSpec& model = *reading.request().mutable_model();
   model.set_preset("llama-2-70b");
   v1::ModelChanges& changes = *model.mutable_changes();
   changes.set_base_frozen(true);
   changes.mutable_adapters()->set_rank(reading.file.Count("LORA_DIM").value_or(16));
-  for (const char* const target :
-       {"attention.query", "attention.key", "attention.value", "attention.output"}) {
+  for (const char* const target : {"attention.query+key+value", "attention.output"}) {
     changes.mutable_adapters()->add_targets(target);
   }
 }

@@ -97,7 +97,7 @@ TEST(Nemo, ReadsVersionTwosAdapters) {
   EXPECT_EQ(request.model().preset(), "llama-3-8b");
   EXPECT_EQ(request.model().changes().adapters().rank(), 16);
   EXPECT_THAT(request.model().changes().adapters().targets(),
-              ElementsAre("attention.query", "attention.key", "attention.value"));
+              ElementsAre("attention.query+key+value"));
   EXPECT_TRUE(request.model().changes().base_frozen());
   EXPECT_EQ(request.cluster().device_count(), 16);
   EXPECT_EQ(request.layout().parallel().tensor_parallel_size(), 2);
