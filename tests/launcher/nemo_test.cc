@@ -188,6 +188,8 @@ TEST(MegatronBridge, ReadsBackWhatItWrote) {
         R"({"training": {"precision": {"compute_data_type": "DATA_TYPE_FP8",
                                        "gradient_data_type": "DATA_TYPE_FP32"}}})",
         R"({"training": {"precision": {"gradient_data_type": "DATA_TYPE_BF16"}}})",
+        R"({"layout": {"batch_ramp": [{"token_count": 2097152, "global_batch_size": 64},
+                                      {"token_count": 2359296, "global_batch_size": 96}]}})",
         R"({"layout": {"parallel": {"tensor_parallel_size": 4, "pipeline_parallel_size": 2}}})"}) {
     const LaunchedRun run = DenseLaunch(changes);
     const absl::StatusOr<LauncherFile> file = WriteMegatronBridge(run);
