@@ -1,6 +1,4 @@
 // accelerate's configuration, read.
-#include "server/launcher/accelerate.h"
-
 #include <iterator>
 #include <utility>
 

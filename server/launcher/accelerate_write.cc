@@ -4,7 +4,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "proto/words/field_names.h"
-#include "server/launcher/accelerate.h"
 #include "server/launcher/hugging_face.h"
 #include "server/launcher/launcher.h"
 #include "server/launcher/software.h"
@@ -62,9 +61,10 @@ void CheckStage(Writing& writing) {
   const bool hides = shards ? constants.of(StackConstant::kOverlapContention) < kAllExposed
                             : constants.of(StackConstant::kDataExchangeOverlap) > kNothingHidden;
   if (hides == shards) return;
-  writing.refusals.Add("layout.software.data_exchange_overlap",
-                       "its DeepSpeed plugin overlaps at stage 3 alone: give 0 below it, and emit "
-                       "deepspeed for others");
+  writing.refusals.Add(
+      shards ? "layout.software.overlap_contention" : "layout.software.data_exchange_overlap",
+      "its DeepSpeed plugin overlaps at stage 3 alone: give 0 below it, and emit "
+      "deepspeed for others");
 }
 
 void WriteFsdpPlugin(Writing& writing) {
@@ -113,10 +113,7 @@ void WriteDeepspeedGroups(Writing& writing) {
 void CheckFsdpGroups(Writing& writing) {
   const LaunchSizes& sizes = writing.sizes;
   const v1::ContextParallelKind kind = writing.layout().context_parallel_kind();
-  if (sizes.tensor > 1 && sizes.sequence_parallel) {
-    writing.refusals.Add("layout.sequence_parallel",
-                         "tensor parallel ranks keep whole sequences: give --sp=false");
-  }
+  if (sizes.tensor > 1) RefuseSharedSequences(writing);
   if (sizes.context > 1 && kind == v1::CONTEXT_PARALLEL_KIND_ALL_TO_ALL) {
     writing.refusals.Add("layout.context_parallel_kind", "with FSDP it takes ring");
   }

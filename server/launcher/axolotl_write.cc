@@ -215,9 +215,7 @@ void WriteAxolotlGroup(const Setting& setting, Writing& writing) {
 void WriteAxolotlTensor(const Setting& setting, Writing& writing) {
   if (writing.sizes.tensor == 1) return;
   writing.list.Add(setting.name, writing.sizes.tensor);
-  if (!writing.sizes.sequence_parallel) return;
-  writing.refusals.Add("layout.sequence_parallel",
-                       "tensor parallel ranks keep whole sequences: give --sp=false");
+  RefuseSharedSequences(writing);
 }
 
 // The types of weights follow from the engine: what is written has to be read as it was planned.

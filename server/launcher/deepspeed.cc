@@ -131,9 +131,7 @@ void ReadTensorSize(const Setting& setting, Reading& reading) {
 }
 void WriteTensorSize(const Setting& setting, Writing& writing) {
   WriteFields({&setting, 1}, writing.run.request, writing.list);
-  if (!writing.sizes.sequence_parallel) return;
-  writing.refusals.Add("layout.sequence_parallel",
-                       "tensor parallel ranks keep whole sequences: give --sp=false");
+  RefuseSharedSequences(writing);
 }
 
 void WriteStages(const Setting& setting, Writing& writing) {

@@ -108,7 +108,7 @@ class Refusals {
 absl::Status WithMessage(const absl::Status& status, absl::string_view message);
 
 // The devices that the run takes of each node, which are `what` in a launcher's file. Refuses a run
-// whose kind of server is not known, or whose devices are no whole nodes.
+// whose kind of server is unknown, or that leaves a part of a node to others.
 int64_t DevicesOfNode(const LaunchedRun& run, absl::string_view what, Refusals& refusals);
 
 }  // namespace sextant::server

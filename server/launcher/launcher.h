@@ -157,6 +157,14 @@ absl::StatusOr<LauncherRead> ReadSwiftMegatron(nlohmann::json document, bool wit
 // gpt3, llama2_70b_lora (conf/megatron_gpt_peft_tuning_config.yaml), llama31_405b and llama31_8b.
 absl::Span<const Setting> MlperfSettings();
 
+// Rows of what hides exchanges, and of graphs, in mlperf_overlap.cc.
+void ReadMlperfTensorOverlap(const Setting& setting, Reading& reading);
+void ReadMlperfSends(const Setting& setting, Reading& reading);
+void ReadMlperfGraphs(const Setting& setting, Reading& reading);
+
+// Once the sharding and the precision are known.
+void ReadMlperfDataOverlap(Reading& reading);
+
 // True of a script that says how many servers a submission runs on, and how it divides a model.
 bool IsMlperf(const std::string& text);
 

@@ -1,5 +1,4 @@
 // MLPerf Training's configurations. Source: launcher.h.
-#include "server/launcher/mlperf.h"
 
 #include <algorithm>
 #include <optional>

@@ -3,13 +3,13 @@
 // conf/custom.yaml, which has the names and defaults, and pretrain.py; OVERLAP_GRAD_SYNC and
 // OVERLAP_PARAM_SYNC: training_results_v4.0 @6fe954378efe, gpt3, conf/optim/.
 #include "absl/strings/match.h"
-#include "server/launcher/mlperf.h"
+#include "server/launcher/launcher.h"
 #include "server/launcher/software.h"
 
 namespace sextant::server {
 namespace {
 
-// Of a switch that is on by default.
+// True of a switch that is on by default, unless it is off.
 bool StaysOn(const char* name, SettingFile& file) { return file.IsOn(name) || !file.Has(name); }
 
 }  // namespace

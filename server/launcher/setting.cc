@@ -264,6 +264,12 @@ absl::StatusOr<Writing> WriteSettings(const std::string& launcher, absl::Span<co
   return out;
 }
 
+void RefuseSharedSequences(Writing& writing) {
+  if (!writing.sizes.sequence_parallel) return;
+  writing.refusals.Add("layout.sequence_parallel",
+                       "tensor parallel ranks keep whole sequences: give --sp=false");
+}
+
 absl::Span<const Setting> FieldsOutOfReach() { return kOutOfReach; }
 
 void CheckFields(absl::Span<const Setting> table, const v1::PlanRunRequest& request,

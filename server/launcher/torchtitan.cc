@@ -1,6 +1,5 @@
 // Runs as torchtitan's configuration, written and read.
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +20,10 @@ constexpr char kFlavor[] = "model.flavor";
 constexpr char kConverters[] = "model.converters";
 constexpr char kCopies[] = "parallelism.data_parallel_replicate_degree";
 constexpr char kShards[] = "parallelism.data_parallel_shard_degree";
+constexpr char kWeightType[] = "training.precision.weight_data_type";
+constexpr char kExpertTensor[] = "layout.parallel.expert_tensor_parallel_size";
+constexpr char kZero[] = "layout.sharding.zero_stage";
+constexpr char kShares[] = "layout.sequence_parallel";
 
 void ReadDescription(const Setting& setting, Reading& reading) {
   (void)reading.file.Text(setting.name);
@@ -116,10 +119,9 @@ void WriteTypes(const Setting& setting, Writing& writing) {
   const v1::PrecisionPolicy& precision = writing.training().precision();
   const bool narrow = precision.weight_data_type() == v1::DATA_TYPE_BF16;
   const bool wide = precision.compute_data_type() == v1::DATA_TYPE_FP32;
-  if (narrow && (!precision.has_master_weights() || precision.master_weights())) {
-    writing.refusals.Add("training.precision.weight_data_type", "it takes --master-weights=false",
-                         "bf16");
-  }
+  const bool copied = !precision.has_master_weights() || precision.master_weights();
+  if (narrow && copied)
+    writing.refusals.Add(kWeightType, "it takes --master-weights=false", "bf16");
   writing.list.Add(setting.name, narrow ? "bfloat16" : "float32");
   writing.list.Add("training.mixed_precision_param", wide ? "float32" : "bfloat16");
   writing.list.Add("training.mixed_precision_reduce", "float32");
@@ -147,15 +149,14 @@ void ReadContextAndShards(const Setting& setting, Reading& reading) {
   if (shards == 0) file.Refuse(kShards, "write -1, or a whole number from 1 on");
   const bool sharded = shards != 1 || reading.layout().context_parallel_size() > 1;
   if (sharded) reading.out.state_copies = copies;
-  reading.Set("layout.sharding.zero_stage", sharded ? "parameters" : "none");
+  reading.Set(kZero, sharded ? "parameters" : "none");
 }
 void WriteShards(const Setting& setting, Writing& writing) {
   const v1::StateSharding& sharding = writing.layout().sharding();
   const LaunchSizes& sizes = writing.sizes;
   const int64_t ranks = sizes.data * sizes.context;
   if (sizes.zero == v1::ZERO_STAGE_NONE) {
-    if (sizes.context > 1)
-      writing.refusals.Add("layout.sharding.zero_stage", "with --cp it shards, --zero=3", "none");
+    if (sizes.context > 1) writing.refusals.Add(kZero, "with --cp it shards, --zero=3", "none");
     writing.list.Add(setting.name, sizes.data);
     return writing.list.Add(kShards, 1);
   }
@@ -174,8 +175,7 @@ void WriteReshard(const Setting& setting, Writing& writing) {
 void WriteTensor(const Setting& setting, Writing& writing) {
   writing.list.Add(setting.name, writing.sizes.tensor);
   if (writing.sizes.tensor == 1 || writing.sizes.sequence_parallel) return;
-  writing.refusals.Add("layout.sequence_parallel", "tensor parallel ranks share sequences too",
-                       "false");
+  writing.refusals.Add(kShares, "tensor parallel ranks share sequences too", "false");
 }
 
 // The tensor parallel size of experts counts with expert parallel ranks alone, and is 1 by default.
@@ -187,14 +187,10 @@ void ReadExpertDegree(const Setting& setting, Reading& reading) {
 }
 void WriteExpertDegree(const Setting& setting, Writing& writing) {
   const LaunchSizes& sizes = writing.sizes;
-  const v1::ParallelLayout& parallel = writing.layout().parallel();
   if (sizes.expert == 1) return;
-  const bool given = parallel.has_expert_tensor_parallel_size();
-  const int64_t shared = given ? parallel.expert_tensor_parallel_size() : sizes.tensor;
-  if (shared != 1 && shared != sizes.tensor) {
-    writing.refusals.Add("layout.parallel.expert_tensor_parallel_size", "it takes 1, or --tp",
-                         absl::StrCat(shared));
-  }
+  const int64_t shared = sizes.expert_tensor > 0 ? sizes.expert_tensor : sizes.tensor;
+  const bool known = shared == 1 || shared == sizes.tensor;
+  if (!known) writing.refusals.Add(kExpertTensor, "it takes 1, or --tp", absl::StrCat(shared));
   writing.list.Add(setting.name, sizes.expert);
   writing.list.Add("parallelism.expert_tensor_parallel_degree", shared);
 }
@@ -279,7 +275,7 @@ constexpr Setting kTorchtitanSettings[] = {
     Other("training.steps").By(ReadSteps, WriteSteps),
     Other("training.dtype").By(ReadTypes, WriteTypes),
     Takes("training.precision.compute_data_type", "fp32|bf16|fp8|mxfp8"),
-    Takes("training.precision.weight_data_type", "fp32|bf16"),
+    Takes(kWeightType, "fp32|bf16"),
     Takes("training.precision.gradient_data_type", "fp32|bf16"),
     Takes("training.precision.master_weights"),
     Takes("training.precision.optimizer_data_type", "fp32|bf16"),
@@ -287,7 +283,7 @@ constexpr Setting kTorchtitanSettings[] = {
     Takes("layout.sharding.offload_optimizer"),
     Takes("layout.sharding.offload_parameters"),
     Other(kCopies).Written(WriteShards),
-    Takes("layout.sharding.zero_stage", "none|parameters"),
+    Takes(kZero, "none|parameters"),
     Takes("layout.sharding.shard_group_size"),
     Takes("layout.sharding.prefetched_unit_count", "1"),
     Choice("parallelism.fsdp_reshard_after_forward", "layout.sharding.reshard_after_forward",
@@ -295,7 +291,7 @@ constexpr Setting kTorchtitanSettings[] = {
         .Written(WriteReshard),
     Whole("parallelism.tensor_parallel_degree", "layout.parallel.tensor_parallel_size")
         .Written(WriteTensor),
-    Takes("layout.sequence_parallel"),
+    Takes(kShares),
     Whole("parallelism.context_parallel_degree", "layout.context_parallel_size")
         .Unset("1")
         .Read(ReadContextAndShards),
@@ -308,7 +304,7 @@ constexpr Setting kTorchtitanSettings[] = {
     Takes("layout.schedule", "one-forward-one-backward|gpipe"),
     Whole("parallelism.expert_parallel_degree", "layout.parallel.expert_parallel_size")
         .By(ReadExpertDegree, WriteExpertDegree),
-    Takes("layout.parallel.expert_tensor_parallel_size"),
+    Takes(kExpertTensor),
     Choice("parallelism.expert_parallel_comm_backend", "layout.software.one_copy_per_node",
            "~standard=|deepep=true")
         .Written(WriteCopies),

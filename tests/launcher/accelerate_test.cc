@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// What its file says of 64 devices that divide all state, eight a node.
+// 64 devices that divide all state, eight a node, as far as its file says it.
 LaunchedRun AccelerateLaunch(const std::string& changes = "") {
   LaunchedRun run;
   run.devices_per_node = 8;

@@ -177,6 +177,7 @@ void ExpectReadBack(const LaunchedRun& run, const LauncherFile& file, bool with_
       << file.text;
   EXPECT_EQ(back.training().token_count(), run.request.training().token_count());
   EXPECT_EQ(back.training().recompute(), run.request.training().recompute());
+  EXPECT_EQ(back.layout().batch_ramp_size(), run.request.layout().batch_ramp_size());
   EXPECT_EQ(back.training().precision().gradient_data_type(),
             run.request.training().precision().gradient_data_type());
   EXPECT_EQ(back.layout().sharding().zero_stage(), run.request.layout().sharding().zero_stage());

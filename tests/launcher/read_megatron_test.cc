@@ -82,8 +82,8 @@ TEST(ReadMegatron, ComputesTheBatchAndTokensOnceDevicesAreKnown) {
   EXPECT_EQ(request.layout().sharding().shard_group_size(), 4);
 }
 
-// BLOOM's: 116 batches, each over 84,186.4 samples. The first takes 439 steps, to 84,288; the second
-// ends at 168,373, after 405 of 208.
+// BLOOM's: 116 batches, each over 84,186.4 samples. The first takes 439 steps, to 84,288, and the
+// second 405 of 208, past 168,373.
 TEST(ReadMegatron, ReadsARampOfTheBatch) {
   const LauncherRead read = ReadArguments(
       "--seq-length 2048 --global-batch-size 2048 --rampup-batch-size 192 16 9_765_625 "
@@ -97,7 +97,7 @@ TEST(ReadMegatron, ReadsARampOfTheBatch) {
   EXPECT_THAT(read.ignored, IsEmpty());
 }
 
-// Of 10 steps, 3 have 2 sequences, 1 has 4, and 6 have 6: 46 sequences of 10 tokens.
+// 3 steps have 2 sequences, 1 has 4, and 6 have 6: 46 sequences of 10 tokens.
 TEST(ReadMegatron, CountsStepsThatHaveSmallerBatches) {
   const LauncherRead read = ReadArguments(
       "--seq-length 10 --global-batch-size 6 --rampup-batch-size 2 2 10 --train-iters 10");
