@@ -20,7 +20,7 @@ constexpr char kFlavor[] = "model.flavor";
 constexpr char kConverters[] = "model.converters";
 constexpr char kCopies[] = "parallelism.data_parallel_replicate_degree";
 constexpr char kShards[] = "parallelism.data_parallel_shard_degree";
-constexpr char kWeightType[] = "training.precision.weight_data_type";
+constexpr char kStored[] = "training.precision.weight_data_type";
 constexpr char kExpertTensor[] = "layout.parallel.expert_tensor_parallel_size";
 constexpr char kZero[] = "layout.sharding.zero_stage";
 constexpr char kShares[] = "layout.sequence_parallel";
@@ -120,8 +120,7 @@ void WriteTypes(const Setting& setting, Writing& writing) {
   const bool narrow = precision.weight_data_type() == v1::DATA_TYPE_BF16;
   const bool wide = precision.compute_data_type() == v1::DATA_TYPE_FP32;
   const bool copied = !precision.has_master_weights() || precision.master_weights();
-  if (narrow && copied)
-    writing.refusals.Add(kWeightType, "it takes --master-weights=false", "bf16");
+  if (narrow && copied) writing.refusals.Add(kStored, "it takes --master-weights=false", "bf16");
   writing.list.Add(setting.name, narrow ? "bfloat16" : "float32");
   writing.list.Add("training.mixed_precision_param", wide ? "float32" : "bfloat16");
   writing.list.Add("training.mixed_precision_reduce", "float32");
@@ -275,7 +274,7 @@ constexpr Setting kTorchtitanSettings[] = {
     Other("training.steps").By(ReadSteps, WriteSteps),
     Other("training.dtype").By(ReadTypes, WriteTypes),
     Takes("training.precision.compute_data_type", "fp32|bf16|fp8|mxfp8"),
-    Takes(kWeightType, "fp32|bf16"),
+    Takes(kStored, "fp32|bf16"),
     Takes("training.precision.gradient_data_type", "fp32|bf16"),
     Takes("training.precision.master_weights"),
     Takes("training.precision.optimizer_data_type", "fp32|bf16"),
