@@ -40,17 +40,15 @@ bool StartsScript(absl::string_view launcher) {
 
 grpc::Status Usage(const std::string& message) { return RefusalStatus("USAGE", message); }
 
-// The server's words about ExportRunRequest.request, which name the flags that the launcher can't
-// express; the status itself where they are about something else.
+// The server's message, which names the flags that the launcher can't express; the status itself
+// where it is about something else.
 grpc::Status AsUsage(const grpc::Status& status) {
   if (status.ok()) return status;
-  for (const CallError::Violation& violation : CallErrorOf(status).field_violations) {
-    absl::string_view words = violation.description;
-    if (violation.subject == "request" && absl::ConsumePrefix(&words, "is refused: ")) {
-      return Usage(std::string(words));
-    }
-  }
-  return status;
+  const CallError error = CallErrorOf(status);
+  const bool unwritten = absl::c_any_of(error.field_violations, [](const auto& violation) {
+    return absl::StrContains(violation.description, words::kCannotExpress);
+  });
+  return unwritten ? Usage(error.message) : status;
 }
 
 std::string NameOf(const LaunchInput& file) {

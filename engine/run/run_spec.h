@@ -86,7 +86,7 @@ struct PlanOptions {
 };
 
 // The most phases of a ramp.
-inline constexpr size_t kMaxBatchPhases = 64;
+inline constexpr size_t kMaxBatchPhases = 256;
 
 // A part of a run whose steps have a batch of their own.
 struct BatchPhase {

@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/launcher/hugging_face.h"
 #include "server/launcher/setting_file.h"
+#include "server/launcher/software.h"
 
 namespace sextant::server {
 namespace {
@@ -50,6 +50,9 @@ void ReadDistributedType(const Setting& setting, Reading& reading) {
     defaults.mutable_framework()->set_kind(v1::FrameworkMemory::KIND_HUGGING_FACE_TRAINER);
   }
   if (type == "FSDP") ReadFsdp("", reading);
+  if (type == "NO" || type == "MULTI_GPU") {
+    defaults.mutable_sharding()->set_zero_stage(v1::ZERO_STAGE_NONE);
+  }
 }
 
 // fp8 is multiplied in 8 bits by another library's layers. "no" is the script's to change.
@@ -61,7 +64,9 @@ void ReadMixedPrecision(const Setting& setting, Reading& reading) {
       v1::DATA_TYPE_FP32);
 }
 
-// The plugin's own default is stage 2; a file's stage goes first.
+// The plugin's own default is stage 2; a file's stage goes first. DeepSpeed exchanges after the
+// passes of stages 1 and 2 unless a file of its own says otherwise (overlap_comm_valid() of
+// deepspeed/runtime/zero/config.py).
 void ReadZeroStage(const Setting& setting, Reading& reading) {
   constexpr int64_t kUsual = 2;
   if (reading.layout().framework().kind() != v1::FrameworkMemory::KIND_DEEPSPEED) return;
@@ -71,6 +76,8 @@ void ReadZeroStage(const Setting& setting, Reading& reading) {
   if (stage > 3) return reading.file.Refuse(setting.name, "write 0, 1, 2 or 3");
   reading.layout().mutable_sharding()->set_zero_stage(
       static_cast<v1::ZeroStage>(v1::ZERO_STAGE_NONE + stage));
+  if (file || stage == 0 || stage == 3) return;
+  reading.layout().mutable_software()->set_data_exchange_overlap(kNothingHidden);
 }
 
 void ReadWanted(const Setting& setting, Reading& reading) {
@@ -122,6 +129,21 @@ void ReadShards(const Setting& setting, Reading& reading) {
   }
 }
 
+// Models of transformers keep whole sequences on tensor parallel ranks.
+void ReadTensorDegree(const Setting& setting, Reading& reading) {
+  const auto size = reading.file.Count(setting.name);
+  if (!size.has_value()) return;
+  reading.layout().mutable_parallel()->set_tensor_parallel_size(*size);
+  if (*size > 1) reading.layout().set_sequence_parallel(false);
+}
+
+void ReadContextDegree(const Setting& setting, Reading& reading) {
+  const int64_t size = reading.file.Count(setting.name).value_or(1);
+  if (size <= 1) return;
+  reading.layout().set_context_parallel_size(size);
+  reading.Set("layout.context_parallel_kind", "ring");
+}
+
 void ReadUlysses(const Setting& setting, Reading& reading) {
   const int64_t size = reading.file.Count(setting.name).value_or(1);
   if (size <= 1) return;
@@ -130,40 +152,107 @@ void ReadUlysses(const Setting& setting, Reading& reading) {
 }
 
 constexpr Setting kAccelerateSettings[] = {
-    Other("distributed_type").Read(ReadDistributedType),
-    Other("mixed_precision").Read(ReadMixedPrecision),
+    Other("distributed_type")
+        .For("layout.framework.kind")
+        .Only("hugging-face-trainer|deepspeed")
+        .By(ReadDistributedType, WriteAccelerateEngine),
+    Other("mixed_precision")
+        .For("training.precision.compute_data_type")
+        .Only("fp32|fp16|bf16|fp8")
+        .By(ReadMixedPrecision, WriteAcceleratePrecision),
+    Takes("training.precision.weight_data_type").Written(WriteAccelerateState),
+    Takes("training.precision.gradient_data_type").Written(WriteAccelerateState),
+    Takes("training.precision.master_weights").Written(WriteAccelerateState),
+    Takes("training.precision.optimizer_data_type").Written(WriteAccelerateState),
     Whole("num_processes", "cluster.device_count"),
     Other("deepspeed_config.deepspeed_config_file").Read(ReadWanted),
-    Other("deepspeed_config.zero_stage").Read(ReadZeroStage),
+    Other("deepspeed_config.zero_stage")
+        .For("layout.sharding.zero_stage")
+        .By(ReadZeroStage, WriteAccelerateZero),
     Other("deepspeed_config.offload_optimizer_device")
         .For("layout.sharding.offload_optimizer")
-        .Read(ReadOffloadDevice),
+        .By(ReadOffloadDevice, WriteAccelerateOffload),
     Other("deepspeed_config.offload_param_device")
         .For("layout.sharding.offload_parameters")
-        .Read(ReadOffloadDevice),
+        .By(ReadOffloadDevice, WriteAccelerateOffload),
     Other("deepspeed_config.gradient_accumulation_steps").Read(ReadOneAlone),
+    Takes("layout.sharding.reshard_after_forward"),
+    Takes("layout.sharding.prefetched_unit_count", "1"),
+    Other("fsdp_config.fsdp_activation_checkpointing")
+        .For("training.recompute")
+        .Only("none|full")
+        .By([](const Setting&, Reading&) {}, WriteAccelerateRecompute),
+    Takes("layout.kernels.recomputed_layers_per_block", "1"),
+    // FSDP's mesh, and DeepSpeed's sequence parallel ranks.
+    Other("parallelism_config.parallelism_config_tp_size")
+        .For("layout.parallel.tensor_parallel_size")
+        .By(ReadTensorDegree, WriteNothing),
+    Other("parallelism_config.parallelism_config_cp_size")
+        .For("layout.context_parallel_size")
+        .By(ReadContextDegree, WriteNothing),
+    Other("parallelism_config.parallelism_config_sp_size").Read(ReadUlysses),
+    Other("parallelism_config.parallelism_config_dp_shard_size")
+        .For("layout.sharding.shard_group_size")
+        .By(ReadShards, WriteAccelerateGroups),
+    Other("parallelism_config.parallelism_config_dp_replicate_size").Read(ReadCopies),
+    Takes("layout.context_parallel_kind", "ring|all-to-all"),
+    Takes("layout.sequence_parallel"),
+    Takes("layout.parallel.pipeline_parallel_size", "1"),
+    Takes("layout.parallel.virtual_stage_count", "1"),
+    Takes("layout.parallel.expert_parallel_size", "1"),
+    Takes("layout.schedule", "one-forward-one-backward"),
+    // The training script's.
+    Scripts("training.sequence_length"),
+    Scripts("training.token_count"),
+    Scripts("layout.micro_batch_size"),
+    Scripts("layout.global_batch_size"),
+    Scripts("training.optimizer.kind"),
+    Scripts("training.optimizer.quantization_block_size"),
+    Scripts("model.changes.adapters.rank"),
+    Scripts("model.changes.adapters.targets"),
+    Scripts("model.changes.base_frozen"),
+    Scripts("layout.storage.frozen_data_type"),
+    Scripts("layout.storage.frozen_block_size"),
+    Scripts("layout.storage.double_quantization"),
+    Scripts("layout.kernels.attention"),
+    Scripts("layout.kernels.loss"),
+    Scripts("layout.kernels.loss_chunk_tokens"),
+    Scripts("layout.kernels.dropout"),
+    Scripts("layout.framework.deterministic"),
+    Takes("layout.kernels.expert_dispatch", "all-to-all"),
+    Takes("layout.framework.captured_graphs", "false"),
+    Lacks("layout.kernels.recompute_activation_function", "it recomputes whole layers"),
+    Lacks("layout.kernels.recompute_norm_outputs", "it recomputes whole layers"),
+    Lacks("layout.kernels.recompute_latent_up_projections", "it recomputes whole layers"),
+    Lacks("layout.framework.reduce_bucket_elements", "a file of DeepSpeed's own says it"),
+    Lacks("layout.framework.gather_bucket_elements", "a file of DeepSpeed's own says it"),
+    // Megatron-LM's plugin is read alone.
     Other("megatron_lm_config.megatron_lm_tp_degree").Read(ReadMegatronDegree),
-    Whole("megatron_lm_config.megatron_lm_pp_degree", "layout.parallel.pipeline_parallel_size"),
-    Whole("megatron_lm_config.megatron_lm_context_parallel_size", "layout.context_parallel_size"),
+    Whole("megatron_lm_config.megatron_lm_pp_degree", "layout.parallel.pipeline_parallel_size")
+        .Written(WriteNothing),
+    Whole("megatron_lm_config.megatron_lm_context_parallel_size", "layout.context_parallel_size")
+        .Written(WriteNothing),
     Whole("megatron_lm_config.megatron_lm_expert_model_parallel_size",
-          "layout.parallel.expert_parallel_size"),
+          "layout.parallel.expert_parallel_size")
+        .Written(WriteNothing),
     Whole("megatron_lm_config.megatron_lm_expert_tensor_parallel_size",
-          "layout.parallel.expert_tensor_parallel_size"),
+          "layout.parallel.expert_tensor_parallel_size")
+        .Only("1")
+        .Written(WriteNothing),
     Whole("megatron_lm_config.megatron_lm_recompute_num_layers",
-          "layout.kernels.recomputed_layers_per_block"),
-    Switch("megatron_lm_config.megatron_lm_sequence_parallelism", "layout.sequence_parallel"),
+          "layout.kernels.recomputed_layers_per_block")
+        .Written(WriteNothing),
+    Switch("megatron_lm_config.megatron_lm_sequence_parallelism", "layout.sequence_parallel")
+        .Written(WriteNothing),
     Switch("megatron_lm_config.megatron_lm_use_distributed_optimizer", "layout.sharding.zero_stage",
-           "optimizer"),
+           "optimizer")
+        .Written(WriteNothing),
     Switch("megatron_lm_config.megatron_lm_optimizer_cpu_offload",
-           "layout.sharding.offload_optimizer"),
+           "layout.sharding.offload_optimizer")
+        .Written(WriteNothing),
     Other("megatron_lm_config.megatron_lm_recompute_activations").Read(ReadMegatronRecompute),
     Other("megatron_lm_config.megatron_lm_recompute_granularity").Read(ReadMegatronGranularity),
     Other("megatron_lm_config.megatron_lm_num_micro_batches").Read(ReadOneAlone),
-    Whole("parallelism_config.parallelism_config_tp_size", "layout.parallel.tensor_parallel_size"),
-    Whole("parallelism_config.parallelism_config_cp_size", "layout.context_parallel_size"),
-    Other("parallelism_config.parallelism_config_sp_size").Read(ReadUlysses),
-    Other("parallelism_config.parallelism_config_dp_shard_size").Read(ReadShards),
-    Other("parallelism_config.parallelism_config_dp_replicate_size").Read(ReadCopies),
     Lowers("dynamo_config."),
     Passes("command_file"),
     Passes("commands"),

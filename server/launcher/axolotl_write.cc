@@ -39,23 +39,28 @@ v1::PrecisionPolicy WholePrecision(const v1::PlanRunRequest& request) {
   return out;
 }
 
-std::string FlagsOf(const v1::PrecisionPolicy& precision) {
-  const auto text = [&](const char* field) { return FieldOf(precision, field).value_or(""); };
-  return absl::StrCat("--weight-data-type=", text("weight_data_type"),
-                      " --master-weights=", precision.master_weights() ? "true" : "false",
-                      " --optimizer-data-type=", text("optimizer_data_type"),
-                      precision.gradient_data_type() == v1::DATA_TYPE_UNSPECIFIED
-                          ? ""
-                          : " --gradient-data-type=" + text("gradient_data_type"));
+// Refuses each type that is not the one that axolotl trains with.
+void RefuseTypes(const v1::PrecisionPolicy& planned, const v1::PrecisionPolicy& trained,
+                 Refusals& refusals) {
+  for (const char* const field :
+       {"weight_data_type", "master_weights", "optimizer_data_type", "gradient_data_type"}) {
+    const std::string given = FieldOf(planned, field).value_or("");
+    const std::string taken = FieldOf(trained, field).value_or("");
+    if (given == taken) continue;
+    refusals.Add(absl::StrCat("training.precision.", field),
+                 absl::StrCat("it trains with ", taken.empty() ? "the weights' type" : taken),
+                 given);
+  }
 }
 
 void WriteFsdp(Writing& writing) {
   const v1::StateSharding& sharding = writing.layout().sharding();
   if (writing.sizes.zero != v1::ZERO_STAGE_PARAMETERS) {
-    return writing.refusals.Add("--zero", "it takes 0 or 3, or --framework=deepspeed");
+    return writing.refusals.Add("layout.sharding.zero_stage",
+                                "it takes 0 or 3, or --framework=deepspeed");
   }
   if (sharding.offload_optimizer() != sharding.offload_parameters()) {
-    writing.refusals.Add("--offload-optimizer", "it goes with --offload-parameters");
+    writing.refusals.Add("layout.sharding.offload_optimizer", "it goes with --offload-parameters");
   }
   writing.list.Add("fsdp_version", 2);
   writing.list.Add("fsdp_config.auto_wrap_policy", "TRANSFORMER_BASED_WRAP");
@@ -74,15 +79,17 @@ void WriteDeepspeedName(const Setting& setting, Writing& writing) {
   });
   if (found == std::end(kAxolotlDeepspeed)) {
     return writing.refusals.Add(
-        "--zero", "its deepspeed_configs/ have stage 1, 2 with --offload-optimizer, and 3");
+        "layout.sharding.zero_stage",
+        "its deepspeed_configs/ have stage 1, 2 with --offload-optimizer, and 3");
   }
   const v1::FrameworkMemory& framework = writing.layout().framework();
   if (framework.fused_projections()) {
-    writing.refusals.Add("--fused-projections", "transformers' are apart: give =false");
+    writing.refusals.Add("layout.framework.fused_projections",
+                         "transformers' are apart: give =false");
   }
   if (framework.model_code() != v1::FrameworkMemory::MODEL_CODE_UNSPECIFIED &&
       framework.model_code() != v1::FrameworkMemory::MODEL_CODE_TRANSFORMERS) {
-    writing.refusals.Add("--model-code", "it trains those of transformers alone");
+    writing.refusals.Add("layout.framework.model_code", "it trains those of transformers alone");
   }
   writing.list.Add(setting.name, absl::StrCat("deepspeed_configs/", found->name));
 }
@@ -103,7 +110,8 @@ void WriteAxolotlModel(const Setting& setting, Writing& writing) {
 void WriteAxolotlAdapter(const Setting& setting, Writing& writing) {
   const v1::ModelChanges& changes = writing.run.request.model().changes();
   if (!changes.has_adapters()) return;
-  if (!changes.base_frozen()) writing.refusals.Add("--lora-rank", "it takes --base-frozen");
+  if (!changes.base_frozen())
+    writing.refusals.Add("model.changes.adapters.rank", "it takes --base-frozen");
   const v1::WeightStorage& storage = writing.layout().storage();
   const bool four = storage.frozen_data_type() == v1::DATA_TYPE_FP4;
   writing.list.Add(setting.name, four ? "qlora" : "lora");
@@ -113,7 +121,8 @@ void WriteAxolotlAdapter(const Setting& setting, Writing& writing) {
   if (targets.size() == 1 && targets[0] == "all-linear") {
     writing.list.Add("lora_target_linear", true);
   } else if (modules.empty()) {
-    writing.refusals.Add("--lora-targets", "transformers' models name one of them otherwise");
+    writing.refusals.Add("model.changes.adapters.targets",
+                         "transformers' models name one of them otherwise");
   } else {
     writing.list.Add("lora_target_modules", modules);
   }
@@ -129,7 +138,8 @@ void WriteAxolotlAccumulation(const Setting& setting, Writing& writing) {
   const LaunchSizes& sizes = writing.sizes;
   const int64_t ranks = sizes.data * sizes.micro_batch;
   if (sizes.global_batch % ranks != 0) {
-    writing.refusals.Add("--gbs", absl::StrCat("it takes a multiple of ", ranks));
+    writing.refusals.Add("layout.global_batch_size",
+                         absl::StrCat("it takes a multiple of ", ranks));
   }
   writing.list.Add(setting.name, std::max<int64_t>(sizes.global_batch / ranks, 1));
 }
@@ -145,7 +155,7 @@ void WriteAxolotlOptimizer(const Setting& setting, Writing& writing) {
   const v1::OptimizerSpec& optimizer = writing.training().optimizer();
   if (optimizer.kind() == v1::OptimizerSpec::KIND_ADAM_8BIT &&
       optimizer.quantization_block_size() != 256) {
-    writing.refusals.Add("--quantization-block-size", "it takes 256");
+    writing.refusals.Add("training.optimizer.quantization_block_size", "it takes 256");
   }
   const std::string kind = FieldOf(optimizer, "kind").value_or("adamw");
   if (kind == "adamw" && optimizer.paged()) return writing.list.Add(setting.name, "paged_adamw_32bit");
@@ -181,10 +191,10 @@ void WriteAxolotlLoss(const Setting& setting, Writing& writing) {
   if (chunks) writing.list.Add("liger_fused_linear_cross_entropy", true);
   const int64_t tokens = LigerChunkTokens(writing.run.request);
   if (chunks && kernels.loss_chunk_tokens() != tokens) {
-    writing.refusals.Add("--loss-chunk-tokens", absl::StrCat("Liger's take ", tokens));
+    writing.refusals.Add("layout.kernels.loss_chunk_tokens", absl::StrCat("Liger's take ", tokens));
   }
   if (kernels.loss() == v1::KernelChoices::LOSS_UNSPECIFIED && IsDeepspeed(writing.run.request)) {
-    writing.refusals.Add("--loss", "give plain, fused or chunked");
+    writing.refusals.Add("layout.kernels.loss", "give plain, fused or chunked");
   }
 }
 
@@ -200,10 +210,11 @@ void WriteAxolotlGroup(const Setting& setting, Writing& writing) {
   const int64_t group = sharding.has_shard_group_size() ? sharding.shard_group_size() : ranks;
   if (group == ranks) return;
   if (IsDeepspeed(writing.run.request) || writing.sizes.zero == v1::ZERO_STAGE_NONE) {
-    return writing.refusals.Add("--shard-group-size", "it takes --zero=3, without DeepSpeed");
+    return writing.refusals.Add("layout.sharding.shard_group_size",
+                                "it takes --zero=3, without DeepSpeed");
   }
   if (group <= 0 || group % sizes.context != 0 || ranks % group != 0) {
-    return writing.refusals.Add("--shard-group-size",
+    return writing.refusals.Add("layout.sharding.shard_group_size",
                                 "it takes a multiple of --cp that divides the ranks");
   }
   writing.list.Add(setting.name, group / sizes.context);
@@ -213,8 +224,7 @@ void WriteAxolotlGroup(const Setting& setting, Writing& writing) {
 void WriteAxolotlTensor(const Setting& setting, Writing& writing) {
   if (writing.sizes.tensor == 1) return;
   writing.list.Add(setting.name, writing.sizes.tensor);
-  if (!writing.sizes.sequence_parallel) return;
-  writing.refusals.Add("--sp", "tensor parallel ranks keep whole sequences: give --sp=false");
+  RefuseSharedSequences(writing);
 }
 
 // The types of weights follow from the engine: what is written has to be read as it was planned.
@@ -229,9 +239,7 @@ absl::StatusOr<LauncherFile> WriteAxolotl(const LaunchedRun& run) {
   v1::PlanRunRequest made = read->request;
   *made.mutable_cluster() = run.request.cluster();
   Complete(*read, &made);
-  const std::string planned = FlagsOf(WholePrecision(run.request));
-  const std::string trained = FlagsOf(WholePrecision(made));
-  if (planned != trained) written->refusals.Add(planned, absl::StrCat("it trains with ", trained));
+  RefuseTypes(WholePrecision(run.request), WholePrecision(made), written->refusals);
   if (!written->refusals.status().ok()) return written->refusals.status();
   return std::move(written->out);
 }

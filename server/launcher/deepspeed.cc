@@ -50,7 +50,8 @@ void WriteHalves(const Setting& setting, Writing& writing) {
   const v1::DataType weight = precision.weight_data_type();
   const bool open = compute == v1::DATA_TYPE_UNSPECIFIED;
   if (weight != 0 && weight != (open ? v1::DATA_TYPE_BF16 : compute)) {
-    writing.refusals.Add("--weight-data-type", "weights are stored as they are computed with");
+    writing.refusals.Add("training.precision.weight_data_type",
+                         "weights are stored as they are computed with");
   }
   writing.list.Add(setting.name, open || compute == v1::DATA_TYPE_BF16);
   writing.list.Add("fp16.enabled", compute == v1::DATA_TYPE_FP16);
@@ -79,7 +80,8 @@ void WriteStage(const Setting& setting, Writing& writing) {
   const int stage = StageOf(writing.sizes.zero);
   writing.list.Add(setting.name, stage);
   if (writing.sizes.pipeline == 1 || stage <= 1) return;
-  writing.refusals.Add(absl::StrCat("--zero=", stage), "with --pp it takes 0 or 1");
+  writing.refusals.Add("layout.sharding.zero_stage", "with --pp it takes 0 or 1",
+                       absl::StrCat(stage));
 }
 
 // A part of an offloaded optimizer stays: no share is known, so that none counts as gone.
@@ -104,7 +106,7 @@ void WriteGroup(const Setting& setting, Writing& writing) {
   if (!sharding.has_shard_group_size()) return;
   if (sharding.shard_group_size() == sizes.data * sizes.context) return;
   if (sizes.zero != v1::ZERO_STAGE_PARAMETERS) {
-    return writing.refusals.Add("--shard-group-size", "it takes --zero=3");
+    return writing.refusals.Add("layout.sharding.shard_group_size", "it takes --zero=3");
   }
   writing.list.Add(setting.name, sharding.shard_group_size());
 }
@@ -129,8 +131,7 @@ void ReadTensorSize(const Setting& setting, Reading& reading) {
 }
 void WriteTensorSize(const Setting& setting, Writing& writing) {
   WriteFields({&setting, 1}, writing.run.request, writing.list);
-  if (!writing.sizes.sequence_parallel) return;
-  writing.refusals.Add("--sp", "tensor parallel ranks keep whole sequences: give --sp=false");
+  RefuseSharedSequences(writing);
 }
 
 void WriteStages(const Setting& setting, Writing& writing) {

@@ -5,6 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -20,8 +21,20 @@ constexpr int kMaxLayouts = 64;
 constexpr size_t kMaxScriptBytes = 4096;
 constexpr double kMaxElapsed = 1e12;
 
-absl::Status Refused(absl::string_view why) {
-  return InvalidField("request", absl::StrCat("is refused: ", why));
+// A refusal by fields of PlanRunRequest as one by those of the ExportRunRequest that has them: the
+// layout's and the recomputation's in layouts[`layout`], unless that is below 0.
+absl::Status InExport(const absl::Status& refused, int layout) {
+  if (FieldViolationsOf(refused).empty()) {
+    return InvalidField("request", absl::StrCat("is refused: ", refused.message()));
+  }
+  const absl::Status out = WithPaths(refused, [layout](absl::string_view field) {
+    const bool recompute = field == "training.recompute";
+    if (layout < 0 || !(recompute || absl::StartsWith(field, "layout"))) {
+      return FieldPath("request", field);
+    }
+    return absl::StrCat("layouts[", layout, "].", recompute ? "recompute" : field);
+  });
+  return WithMessage(out, refused.message());
 }
 
 void Put(const v1::LaunchLayout& option, v1::PlanRunRequest* request) {
@@ -71,7 +84,7 @@ absl::Status CheckExport(const v1::ExportRunRequest& request, v1::ExportRunRespo
   *out->mutable_request() = request.request();
   NameFramework(request.launcher(), out->mutable_request());
   const absl::Status checked = CheckLauncher(request.launcher(), out->request());
-  return checked.ok() ? checked : Refused(checked.message());
+  return checked.ok() ? checked : InExport(checked, -1);
 }
 
 absl::Status ExportRun(const v1::ExportRunRequest& request, const ExportedModel& model,
@@ -82,13 +95,13 @@ absl::Status ExportRun(const v1::ExportRunRequest& request, const ExportedModel&
                      .devices_per_node = model.devices_per_node,
                      .elapsed_seconds = request.elapsed_seconds(),
                      .script = request.script()};
-  std::vector<std::string> refused;
+  std::vector<absl::Status> refused;
   for (const v1::LaunchLayout& option : LayoutsOf(request)) {
     Put(option, &run.request);
     NameFramework(request.launcher(), &run.request);
     absl::StatusOr<LauncherFile> file = WriteLauncher(request.launcher(), run);
     if (!file.ok()) {
-      refused.emplace_back(file.status().message());
+      refused.push_back(file.status());
       continue;
     }
     v1::LaunchFile* const written = out->add_files();
@@ -97,10 +110,10 @@ absl::Status ExportRun(const v1::ExportRunRequest& request, const ExportedModel&
     for (std::string& each : file->left_out) out->add_left_out(std::move(each));
     *out->mutable_request() = std::move(run.request);
     out->set_layout_index(static_cast<int>(refused.size()));
-    for (std::string& each : refused) out->add_refused(std::move(each));
+    for (const absl::Status& each : refused) out->add_refused(std::string(each.message()));
     return absl::OkStatus();
   }
-  return Refused(refused.front());
+  return InExport(refused.front(), request.layouts_size() > 0 ? 0 : -1);
 }
 
 }  // namespace sextant::server

@@ -42,6 +42,25 @@ absl::StatusOr<LauncherRead> ReadTrainer(nlohmann::json document, bool with_mode
 absl::Span<const Setting> AccelerateSettings();
 absl::StatusOr<LauncherRead> ReadAccelerate(nlohmann::json document);
 
+// Writers of its rows, in accelerate_write.cc. Source: parallelism_config.py and utils/launch.py,
+// too.
+void WriteAccelerateEngine(const Setting& setting, Writing& writing);
+void WriteAcceleratePrecision(const Setting& setting, Writing& writing);
+void WriteAccelerateState(const Setting& setting, Writing& writing);
+void WriteAccelerateZero(const Setting& setting, Writing& writing);
+void WriteAccelerateOffload(const Setting& setting, Writing& writing);
+void WriteAccelerateGroups(const Setting& setting, Writing& writing);
+void WriteAccelerateRecompute(const Setting& setting, Writing& writing);
+
+// Fields that the training script decides, listed as left out where a run has them.
+void LeaveToScript(const Setting& setting, Writing& writing);
+constexpr Setting Scripts(const char* field, const char* only = nullptr) {
+  return Takes(field, only).Written(LeaveToScript);
+}
+
+// A row that is read alone.
+inline void WriteNothing(const Setting&, Writing&) {}
+
 // The file that --fsdp_config names.
 bool IsFsdpFile(const nlohmann::json& document);
 absl::StatusOr<LauncherRead> ReadFsdpFile(nlohmann::json document);

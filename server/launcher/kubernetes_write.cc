@@ -168,19 +168,11 @@ absl::Status FillProgram(const LaunchedRun& run, ManifestParts& parts, LauncherF
 
 absl::StatusOr<LauncherFile> WriteKubernetes(const std::string& kind, const LaunchedRun& run) {
   const int64_t devices = run.request.cluster().device_count();
-  if (run.devices_per_node <= 0) {
-    return absl::InvalidArgumentError(
-        "Kubernetes cannot express this run. --node-type: give one of sextant nodes, whose number "
-        "of devices is a pod's");
-  }
+  Refusals refusals("Kubernetes");
   ManifestParts parts = {.name = ManifestName(run.model_name),
-                         .per_node = std::min(devices, run.devices_per_node),
+                         .per_node = DevicesOfNode(run, "a pod's", refusals),
                          .resource = DeviceResource(run)};
-  if (devices <= 0 || devices % parts.per_node != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Kubernetes cannot express this run. --devices=", devices,
-                     ": it takes a multiple of ", parts.per_node, ", the devices of a node"));
-  }
+  if (!refusals.status().ok()) return refusals.status();
   parts.nodes = devices / parts.per_node;
   parts.metadata = {{"name", parts.name}, {"annotations", {{kPlanAnnotation, PlanText(run)}}}};
   LauncherFile out;

@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "proto/words/field_names.h"
+#include "proto/words/launchers.h"
 
 namespace sextant::server {
 namespace {
@@ -150,14 +152,41 @@ bool IsNarrow(v1::DataType type) {
   }
 }
 
-void Refusals::Add(const std::string& flag, const std::string& why) {
-  refused_.push_back(absl::StrCat(flag, ": ", why));
+void Refusals::Add(absl::string_view path, absl::string_view why, absl::string_view value) {
+  const std::string word = words::PlanFieldWord(path);
+  const bool flag = word != path;
+  flags_.push_back(absl::StrCat(flag || value.empty() ? word : "",
+                                flag && !value.empty() ? "=" : "", value, ": ", why));
+  violations_.Add(path,
+                  absl::StrCat(value.empty() ? "is what " : absl::StrCat("is ", value, ", which "),
+                               launcher_, words::kCannotExpress, why));
 }
 
 absl::Status Refusals::status() const {
-  if (refused_.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(launcher_, " cannot express this run. ", absl::StrJoin(refused_, "; ")));
+  if (flags_.empty()) return absl::OkStatus();
+  return WithMessage(violations_.ToStatus(), absl::StrCat(launcher_, " cannot express this run. ",
+                                                          absl::StrJoin(flags_, "; ")));
+}
+
+absl::Status WithMessage(const absl::Status& status, absl::string_view message) {
+  absl::Status out(status.code(), message);
+  status.ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) { out.SetPayload(url, payload); });
+  return out;
+}
+
+int64_t DevicesOfNode(const LaunchedRun& run, absl::string_view what, Refusals& refusals) {
+  const int64_t devices = run.request.cluster().device_count();
+  const int64_t out = std::max<int64_t>(std::min(devices, run.devices_per_node), 1);
+  if (run.devices_per_node <= 0) {
+    refusals.Add("cluster.node_type",
+                 absl::StrCat("give one of sextant nodes, whose number of devices is ", what));
+  } else if (devices <= 0 || devices % out != 0) {
+    refusals.Add("cluster.device_count",
+                 absl::StrCat("it takes a multiple of ", out, ", the devices of a node"),
+                 absl::StrCat(devices));
+  }
+  return out;
 }
 
 }  // namespace sextant::server

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "engine/base/field_violation.h"
 #include "proto/words/layout_sizes.h"
 #include "sextant/v1/architecture.pb.h"
 #include "sextant/v1/planning_service.pb.h"
@@ -84,22 +85,31 @@ int64_t SequenceCount(const v1::TrainingSpec& training);
 // True for types of 8 bits or fewer, which launchers write in addition to bf16.
 bool IsNarrow(v1::DataType type);
 
-// Parts of a request that a launcher cannot express, by flag.
+// Fields of a request that a launcher cannot express.
 class Refusals {
  public:
   // `launcher` is its name, "DeepSpeed".
   explicit Refusals(std::string launcher) : launcher_(std::move(launcher)) {}
 
-  // Refuses a flag: "--gbs: `why`".
-  void Add(const std::string& flag, const std::string& why);
+  // Refuses the field at `path` of a PlanRunRequest, or the `value` that it has.
+  void Add(absl::string_view path, absl::string_view why, absl::string_view value = "");
 
-  // INVALID_ARGUMENT naming every refused flag; OK without any.
+  // INVALID_ARGUMENT with a violation of every refused field. Its message has their flags,
+  // "DeepSpeed cannot express this run. --vpp=2: it takes 1 alone". OK without any.
   absl::Status status() const;
 
  private:
   std::string launcher_;
-  std::vector<std::string> refused_;
+  std::vector<std::string> flags_;  // "--vpp=2: it takes 1 alone"
+  FieldViolations violations_;
 };
+
+// `status` with another message, and its payloads.
+absl::Status WithMessage(const absl::Status& status, absl::string_view message);
+
+// The devices that the run takes of each node, which are `what` in a launcher's file. Refuses a run
+// whose kind of server is unknown, or that leaves a part of a node to others.
+int64_t DevicesOfNode(const LaunchedRun& run, absl::string_view what, Refusals& refusals);
 
 }  // namespace sextant::server
 

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "absl/algorithm/container.h"
+#include "server/launcher/hugging_face.h"
 #include "server/launcher/kubernetes.h"
 #include "server/launcher/nemo.h"
 
@@ -35,6 +36,8 @@ constexpr Launcher kAll[] = {
      TorchtitanSettings, WriteTorchtitanPython},
     {"deepspeed", "DeepSpeed", Framework::KIND_DEEPSPEED, "ds_config.json", DeepspeedSettings,
      WriteDeepspeed},
+    {"accelerate", "accelerate", Framework::KIND_HUGGING_FACE_TRAINER, "accelerate.yaml",
+     AccelerateSettings, WriteAccelerate},
     {"axolotl", "axolotl", Framework::KIND_HUGGING_FACE_TRAINER, "axolotl.yaml", AxolotlSettings,
      WriteAxolotl},
     {"slurm", "Megatron-LM", Framework::KIND_MEGATRON_LM, "job.sbatch", MegatronSettings,

@@ -120,6 +120,12 @@ absl::StatusOr<LauncherFile> WriteDeepspeed(const LaunchedRun& run);
 // Reads one. Settings that are "auto", which Hugging Face's accelerate fills in, are open.
 absl::StatusOr<LauncherRead> ReadDeepspeed(const std::string& text);
 
+// accelerate: its configuration in YAML. hugging_face.h reads it.
+
+// The engine, its sharding and the precision. The model, the batch and the kernels are the training
+// script's.
+absl::StatusOr<LauncherFile> WriteAccelerate(const LaunchedRun& run);
+
 // axolotl: its configuration in YAML.
 
 absl::Span<const Setting> AxolotlSettings();
@@ -150,6 +156,14 @@ absl::StatusOr<LauncherRead> ReadSwiftMegatron(nlohmann::json document, bool wit
 // Source: mlcommons/training_results_v4.0 @62f111b7690f and v5.1 @4da2d1cd71eb, NVIDIA/benchmarks:
 // gpt3, llama2_70b_lora (conf/megatron_gpt_peft_tuning_config.yaml), llama31_405b and llama31_8b.
 absl::Span<const Setting> MlperfSettings();
+
+// Rows of what hides exchanges, and of graphs, in mlperf_overlap.cc.
+void ReadMlperfTensorOverlap(const Setting& setting, Reading& reading);
+void ReadMlperfSends(const Setting& setting, Reading& reading);
+void ReadMlperfGraphs(const Setting& setting, Reading& reading);
+
+// Once the sharding and the precision are known.
+void ReadMlperfDataOverlap(Reading& reading);
 
 // True of a script that says how many servers a submission runs on, and how it divides a model.
 bool IsMlperf(const std::string& text);

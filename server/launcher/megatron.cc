@@ -86,7 +86,7 @@ void WriteVocabulary(const Setting& setting, Writing& writing) {
     return;
   }
   if (changes.vocabulary_multiple() % writing.sizes.tensor != 0) {
-    writing.refusals.Add("--vocabulary-multiple", "it takes a multiple of --tp");
+    writing.refusals.Add("model.changes.vocabulary_multiple", "it takes a multiple of --tp");
   }
   writing.list.Add(setting.name, changes.vocabulary_multiple() / writing.sizes.tensor);
 }
@@ -196,6 +196,9 @@ constexpr Setting kMegatronSettings[] = {
     Whole("--seq-length", "training.sequence_length").Required(),
     Other("--train-samples").By(ReadSamples, WriteSamples),
     Other("--train-iters"),
+    Other("--rampup-batch-size", SettingValues::kSome)
+        .For("layout.batch_ramp")
+        .By(ReadRamp, WriteRamp),
     Present("--bf16").By(ReadPrecision, WritePrecision),
     Present("--fp16"),
     Other("--fp8-format"),

@@ -68,6 +68,10 @@ void WriteStates(const Setting& setting, Writing& writing);
 void ReadRecompute(const Setting& setting, Reading& reading);
 void WriteRecompute(const Setting& setting, Writing& writing);
 
+// A batch that grows while it trains, in megatron_ramp.cc. Steps become tokens there.
+void ReadRamp(const Setting& setting, Reading& reading);
+void WriteRamp(const Setting& setting, Writing& writing);
+
 // Rows of arguments that change nothing that is planned, in megatron_passed.cc.
 absl::Span<const Setting> MegatronPassed();
 

@@ -25,6 +25,7 @@ constexpr std::pair<const char*, const char*> kBridgeSections[] = {
     {"--micro-batch-size", "train"},
     {"--global-batch-size", "train"},
     {"--train-samples", "train"},
+    {"--rampup-batch-size", "train"},
     {"--train-iters", "train"},
     {"--use-distributed-optimizer", "ddp"},
     {"--num-distributed-optimizer-instances", "ddp"},
@@ -90,6 +91,14 @@ Value TypedValue(const std::string& key, const Value& value) {
   if (key == "recompute_modules") {
     return std::vector<std::string>(absl::StrSplit(text, ' '));
   }
+  if (key == "rampup_batch_size") {
+    Value numbers = Value::array();
+    for (const absl::string_view word : absl::StrSplit(text, ' ')) {
+      int64_t number = 0;
+      if (absl::SimpleAtoi(word, &number)) numbers.push_back(number);
+    }
+    return numbers;
+  }
   double number = 0;
   if (absl::SimpleAtod(text, &number)) return number;
   return text;
@@ -152,7 +161,8 @@ absl::StatusOr<LauncherFile> WriteMegatronBridge(const LaunchedRun& run) {
   if (!written.ok()) return written.status();
   const std::string recipe = RecipeOf(written->list);
   if (recipe.empty()) {
-    written->refusals.Add("--compute-data-type=fp32", "its recipes compute in 16 bits or fewer");
+    written->refusals.Add("training.precision.compute_data_type",
+                          "its recipes compute in 16 bits or fewer", "fp32");
     return written->refusals.status();
   }
   const BridgeParts parts = PartsOf(written->list);

@@ -246,7 +246,8 @@ void WriteModel(const Setting& setting, Writing& writing) {
   GptShape shape;
   const std::string why = FindGptShape(model, &shape);
   if (!why.empty()) {
-    return writing.refusals.Add(writing.run.model_name, absl::StrCat("no argument gives ", why));
+    return writing.refusals.Add("model", absl::StrCat("no argument gives ", why),
+                                writing.run.model_name);
   }
   const v1::FeedForward& dense = shape.any().feed_forward();
   const bool gated = (shape.dense != nullptr ? dense : shape.experts->experts().expert()).kind() ==

@@ -70,7 +70,7 @@ void WriteSharding(const Setting& setting, Writing& writing) {
   const LaunchSizes& sizes = writing.sizes;
   if (sizes.zero == v1::ZERO_STAGE_NONE) {
     if (!sharding.offload_optimizer()) return;
-    return writing.refusals.Add("--offload-optimizer",
+    return writing.refusals.Add("layout.sharding.offload_optimizer",
                                 "it takes the distributed optimizer, --zero=1");
   }
   writing.list.Add(setting.name, true);
@@ -85,7 +85,7 @@ void WriteSharding(const Setting& setting, Writing& writing) {
   const int64_t ranks = sizes.data * sizes.context;
   const int64_t group = sharding.has_shard_group_size() ? sharding.shard_group_size() : ranks;
   if (group <= 0 || group == ranks) return;
-  if (fsdp) return writing.refusals.Add("--shard-group-size", "it takes --zero=1");
+  if (fsdp) return writing.refusals.Add("layout.sharding.shard_group_size", "it takes --zero=1");
   writing.list.Add("--num-distributed-optimizer-instances", ranks / group);
 }
 

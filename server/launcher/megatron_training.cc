@@ -35,7 +35,8 @@ void WriteNarrow(v1::DataType compute, Writing& writing) {
   const bool kept = IsNarrow(writing.training().precision().weight_data_type());
   if (blocks ? kept && scaling != v1::WeightStorage::SCALING_MX
              : scaling == v1::WeightStorage::SCALING_MX) {
-    writing.refusals.Add("--weight-scaling", "mx goes with weights of --compute-data-type=mxfp8");
+    writing.refusals.Add("layout.storage.scaling",
+                         "mx goes with weights of --compute-data-type=mxfp8");
   }
   if (blocks) return out.Add("--fp8-recipe", "mxfp8");
   WriteFields(kScaling, writing.run.request, out);
@@ -74,9 +75,10 @@ void RefuseActivations(const LaunchedRun& run, Refusals& refusals) {
   const bool dense = absl::c_any_of(
       run.model.layer_kinds(), [](const v1::LayerKind& kind) { return kind.has_feed_forward(); });
   if (dense) {
-    refusals.Add("--recompute-activation-function", "it recomputes those of experts alone");
+    refusals.Add("layout.kernels.recompute_activation_function",
+                 "it recomputes those of experts alone");
   } else if (!GroupsExperts(run)) {
-    refusals.Add("--recompute-activation-function", "it takes --grouped-experts=true");
+    refusals.Add("layout.kernels.recompute_activation_function", "it takes --grouped-experts=true");
   }
 }
 
@@ -120,16 +122,18 @@ void WritePrecision(const Setting&, Writing& writing) {
   if (IsNarrow(weight) && IsNarrow(compute)) {
     writing.list.Add("--fp8-param-gather", true);
     if (writing.sizes.zero == v1::ZERO_STAGE_NONE) {
-      writing.refusals.Add("--weight-data-type",
+      writing.refusals.Add("training.precision.weight_data_type",
                            "in fp8 it takes the distributed optimizer, --zero=1");
     }
   } else if (!IsUsualWeight(weight, compute)) {
-    writing.refusals.Add("--weight-data-type", "weights are stored as they are computed with");
+    writing.refusals.Add("training.precision.weight_data_type",
+                         "weights are stored as they are computed with");
   }
   const v1::DataType gradient = precision.gradient_data_type();
   const bool bf16 = !whole && !half;
   if (gradient == 0 && IsNarrow(weight)) {  // a plan's gradients are as its weights
-    writing.refusals.Add("--weight-data-type", "in fp8 it takes --gradient-data-type=fp32 or bf16");
+    writing.refusals.Add("training.precision.weight_data_type",
+                         "in fp8 it takes --gradient-data-type=fp32 or bf16");
   }
   // Megatron-Bridge's plans keep them as computed where matrices are narrower.
   const bool as_computed =
@@ -140,7 +144,8 @@ void WritePrecision(const Setting&, Writing& writing) {
   } else if (gradient == v1::DATA_TYPE_FP32 || (gradient == 0 && bf16)) {
     if (!whole) writing.list.Add("--accumulate-allreduce-grads-in-fp32", true);
   } else if (gradient != 0 && !half) {
-    writing.refusals.Add("--gradient-data-type", "gradients are fp32, or as wide as weights");
+    writing.refusals.Add("training.precision.gradient_data_type",
+                         "gradients are fp32, or as wide as weights");
   }
 }
 
@@ -172,7 +177,8 @@ void WriteStates(const Setting& setting, Writing& writing) {
   const bool narrow = state != v1::DATA_TYPE_UNSPECIFIED && state != v1::DATA_TYPE_FP32;
   if (narrow || offloaded) writing.list.Add(setting.name, true);
   if (narrow && writing.sizes.zero == v1::ZERO_STAGE_NONE) {
-    writing.refusals.Add("--optimizer-data-type", "it takes the distributed optimizer, --zero=1");
+    writing.refusals.Add("training.precision.optimizer_data_type",
+                         "it takes the distributed optimizer, --zero=1");
   }
   if (narrow) {
     const Setting types[] = {Choice("--exp-avg-dtype", setting.field, kStates),

@@ -1,4 +1,5 @@
-// MLPerf Training's configurations.
+// MLPerf Training's configurations. Source: launcher.h.
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -9,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/launcher/launcher.h"
 #include "server/launcher/shell_script.h"
-#include "server/launcher/software.h"
 
 namespace sextant::server {
 namespace {
@@ -74,16 +74,6 @@ void ReadMlperfDeferral(const Setting& setting, Reading& reading) {
   reading.layout().set_deferred_head_gradients(limit > 0 ? limit : kAllMicroBatches);
 }
 
-// Sequence parallel ranks exchange under their products, as NeMo's ub_tp_comm_overlap; or do not.
-void ReadMlperfOverlap(const Setting& setting, Reading& reading) {
-  const bool several = reading.layout().parallel().tensor_parallel_size() > 1;
-  const bool whole =
-      reading.layout().has_sequence_parallel() && !reading.layout().sequence_parallel();
-  if (!reading.file.Has(setting.name) || !several || whole) return;
-  reading.layout().mutable_software()->set_tensor_exchange_exposure(
-      reading.file.IsOn(setting.name) ? OverlappedTensorExposure() : kAllExposed);
-}
-
 constexpr Setting kMlperfSettings[] = {
     Other("DGXNNODES").Read(ReadMlperfNodes),
     Other("DGXNGPU"),
@@ -99,7 +89,22 @@ constexpr Setting kMlperfSettings[] = {
     Switch("SP", "layout.sequence_parallel"),
     Present("TP_COMM_OVERLAP")
         .For("layout.software.tensor_exchange_exposure")
-        .Read(ReadMlperfOverlap),
+        .Read(ReadMlperfTensorOverlap),
+    Present("MC_TP_OVERLAP_AG"),
+    Present("MC_TP_OVERLAP_RS"),
+    Present("MC_TP_DISABLE_QKV"),
+    Present("OVERLAP_GRAD_REDUCE").For("layout.software.data_exchange_overlap"),
+    Present("OVERLAP_GRAD_SYNC"),
+    Present("OVERLAP_PARAM_GATHER"),
+    Present("OVERLAP_PARAM_SYNC"),
+    Unmodelled("OVERLAP_PARAM_GATHER_WITH_OPTIM_STEP"),
+    Present("OVERLAP_P2P_COMM")
+        .For("layout.software.pipeline_exchange_exposure")
+        .Read(ReadMlperfSends),
+    Present("MCORE_CUDA_GRAPH").For("layout.framework.captured_graphs").Read(ReadMlperfGraphs),
+    Present("LAYER_CUDA_GRAPH"),
+    Present("FULL_CUDA_GRAPH"),
+    Other("CUDA_GRAPH_SCOPE"),
     Present("ASYM_PP_EMBED"),
     Present("ASYM_PP_LOSS"),
     Whole("MICRO_BATCH_SIZE", "layout.micro_batch_size"),
@@ -126,10 +131,15 @@ constexpr Setting kMlperfSettings[] = {
     Lowers("CPU_OFFLOADING"),
     Lowers("FP8_ACTIVATION"),
     // The machines, the benchmark's clock, and how the run learns.
+    Passes("ALIGN_PARAM_GATHER"),
+    Passes("BATCH_P2P"),
+    Passes("BATCH_P2P_COMM"),
     Passes("BINDCMD"),
     Passes("CHECK_COMPLIANCE"),
     Passes("CUBLAS_"),
-    Passes("CUDA_"),
+    Passes("CUDA_DEVICE_"),
+    Passes("CUDA_MODULE_"),
+    Passes("CUDA_VISIBLE_"),
     Passes("CUDNN_"),
     Passes("DGXHT"),
     Passes("DGXNSOCKET"),
@@ -147,10 +157,12 @@ constexpr Setting kMlperfSettings[] = {
     Passes("LORA_ALPHA"),
     Passes("LORA_DROPOUT"),
     Passes("LR"),
+    Passes("MC_TP_OVERLAP_RS_DGRAD"),  // hidden in one of two ways
     Passes("MIN_LR"),
     Passes("MLPERF_"),
     Passes("NCCL_"),
     Passes("NEXP"),
+    Passes("NVTE_TP_OVERLAP_TRAINING_ONLY"),
     Passes("OMPI_"),
     Passes("OMP_NUM_THREADS"),
     Passes("OVERRIDE_ZERO_CONSUMED_SAMPLES"),
@@ -248,15 +260,15 @@ void ReadMlperfStages(const MlperfModel* model, Reading& reading) {
   }
 }
 
-// LoRA on Llama 2 70B: its file alone has the short names. Rank 16 on attention's matrices.
+// LoRA on Llama 2 70B: its file alone has the short names. Rank 16 on attention's matrices, query,
+// key and value as one.
 void ReadMlperfAdapters(Reading& reading) {
   v1::ModelSpec& model = *reading.request().mutable_model();
   model.set_preset("llama-2-70b");
   v1::ModelChanges& changes = *model.mutable_changes();
   changes.set_base_frozen(true);
   changes.mutable_adapters()->set_rank(reading.file.Count("LORA_DIM").value_or(16));
-  for (const char* const target :
-       {"attention.query", "attention.key", "attention.value", "attention.output"}) {
+  for (const char* const target : {"attention.query+key+value", "attention.output"}) {
     changes.mutable_adapters()->add_targets(target);
   }
 }
@@ -273,6 +285,7 @@ void ReadMlperfModel(const ShellScript& script, Reading& reading) {
   // LoRA's optimizer is fused_adam; of the others it is distributed unless a switch is off.
   const bool divided = file.Has("USE_DIST_OPTIMIZER") ? file.IsOn("USE_DIST_OPTIMIZER") : !lora;
   reading.Set("layout.sharding.zero_stage", divided ? "optimizer" : "none");
+  ReadMlperfDataOverlap(reading);
   if (reading.layout().parallel().tensor_parallel_size() <= 1) {
     reading.layout().clear_sequence_parallel();
   }

@@ -32,20 +32,19 @@ void TakeAdapters(const Json& peft, LauncherRead& out) {
   const Json rank = peft.value("dim", peft.value("adapter_dim", Json(kUsualRank)));
   changes.mutable_adapters()->set_rank(rank.is_number_integer() ? rank.get<int64_t>() : kUsualRank);
   changes.set_base_frozen(true);
-  const std::pair<const char*, std::vector<const char*>> kMatrices[] = {
-      {"linear_qkv", {"attention.query", "attention.key", "attention.value"}},
-      {"linear_proj", {"attention.output"}},
-      {"linear_fc1", {"feed_forward.gate", "feed_forward.up"}},
-      {"linear_fc2", {"feed_forward.down"}},
+  constexpr std::pair<const char*, const char*> kMatrices[] = {
+      {"linear_qkv", "attention.query+key+value"},
+      {"linear_proj", "attention.output"},
+      {"linear_fc1", "feed_forward.gate+up"},
+      {"linear_fc2", "feed_forward.down"},
   };
   const Json targets = peft.value("target_modules", Json::array());
   if (!targets.is_array() || targets.empty() || targets.size() == std::size(kMatrices)) {
-    // Upper bound: one adapter is on the three matrices of attention's input, fused.
-    return changes.mutable_adapters()->add_targets("all-linear");
+    return changes.mutable_adapters()->add_targets("all-fused");
   }
   for (const auto& [name, matrices] : kMatrices) {
     if (!absl::c_linear_search(targets, Json(name))) continue;
-    for (const char* matrix : matrices) changes.mutable_adapters()->add_targets(matrix);
+    changes.mutable_adapters()->add_targets(matrices);
   }
   for (const Json& target : targets) {
     const bool known =

@@ -252,7 +252,7 @@ absl::StatusOr<Writing> WriteSettings(const std::string& launcher, absl::Span<co
   CheckFields(table, run.request, out.refusals);
   for (const Setting& setting : table) {
     if (setting.required && FieldOf(run.request, setting.field).value_or("0") == "0") {
-      out.refusals.Add(words::PlanFieldWord(setting.field), "it takes one");
+      out.refusals.Add(setting.field, "it takes one");
     }
   }
   for (const Setting& setting : table) {
@@ -265,6 +265,12 @@ absl::StatusOr<Writing> WriteSettings(const std::string& launcher, absl::Span<co
   }
   if (!out.refusals.status().ok()) return out.refusals.status();
   return out;
+}
+
+void RefuseSharedSequences(Writing& writing) {
+  if (!writing.sizes.sequence_parallel) return;
+  writing.refusals.Add("layout.sequence_parallel",
+                       "tensor parallel ranks keep whole sequences: give --sp=false");
 }
 
 absl::Span<const Setting> FieldsOutOfReach() { return kOutOfReach; }
@@ -280,10 +286,11 @@ void CheckFields(absl::Span<const Setting> table, const v1::PlanRunRequest& requ
     if (!value.has_value()) continue;
     const std::vector<std::string> choices = absl::StrSplit(known ? row->only : "", '|');
     if (known && absl::c_linear_search(choices, *value)) continue;
-    refusals.Add(value->empty() ? named.Word() : absl::StrCat(named.Word(), "=", *value),
+    refusals.Add(named.path,
                  !known                ? "it has no setting for that: leave it out"
                  : choices.size() == 1 ? absl::StrCat("it takes ", row->only, " alone")
-                                       : absl::StrCat("it takes ", absl::StrJoin(choices, " or ")));
+                                       : absl::StrCat("it takes ", absl::StrJoin(choices, " or ")),
+                 *value);
   }
 }
 

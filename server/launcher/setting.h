@@ -175,6 +175,9 @@ absl::StatusOr<LauncherRead> ReadSettings(
 absl::StatusOr<Writing> WriteSettings(const std::string& launcher, absl::Span<const Setting> table,
                                       const LaunchedRun& run);
 
+// Refuses a run whose tensor parallel ranks share sequences.
+void RefuseSharedSequences(Writing& writing);
+
 // Fields that are out of reach of any launcher whose own table does not have them.
 absl::Span<const Setting> FieldsOutOfReach();
 

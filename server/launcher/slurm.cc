@@ -85,17 +85,9 @@ std::string SlurmTime(double seconds) {
 
 absl::StatusOr<LauncherFile> WriteSlurm(const LaunchedRun& run) {
   const int64_t devices = run.request.cluster().device_count();
-  if (run.devices_per_node <= 0) {
-    return absl::InvalidArgumentError(
-        "Slurm cannot express this run. --node-type: give one of sextant nodes, whose number of "
-        "devices is --gpus-per-node");
-  }
-  const int64_t per_node = std::min(devices, run.devices_per_node);
-  if (devices % per_node != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Slurm cannot express this run. --devices=", devices,
-                     ": it takes a multiple of ", per_node, ", the devices of a node"));
-  }
+  Refusals refusals("Slurm");
+  const int64_t per_node = DevicesOfNode(run, "--gpus-per-node", refusals);
+  if (!refusals.status().ok()) return refusals.status();
   LauncherFile out = {.text = Head(run, devices / per_node, per_node)};
   if (run.elapsed_seconds <= 0) out.left_out.emplace_back("--time: no time was predicted");
   const bool megatron = StartsMegatron(run.request);

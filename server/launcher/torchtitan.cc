@@ -1,6 +1,5 @@
 // Runs as torchtitan's configuration, written and read.
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +20,10 @@ constexpr char kFlavor[] = "model.flavor";
 constexpr char kConverters[] = "model.converters";
 constexpr char kCopies[] = "parallelism.data_parallel_replicate_degree";
 constexpr char kShards[] = "parallelism.data_parallel_shard_degree";
+constexpr char kStored[] = "training.precision.weight_data_type";
+constexpr char kExpertTensor[] = "layout.parallel.expert_tensor_parallel_size";
+constexpr char kZero[] = "layout.sharding.zero_stage";
+constexpr char kShares[] = "layout.sequence_parallel";
 
 void ReadDescription(const Setting& setting, Reading& reading) {
   (void)reading.file.Text(setting.name);
@@ -116,9 +119,8 @@ void WriteTypes(const Setting& setting, Writing& writing) {
   const v1::PrecisionPolicy& precision = writing.training().precision();
   const bool narrow = precision.weight_data_type() == v1::DATA_TYPE_BF16;
   const bool wide = precision.compute_data_type() == v1::DATA_TYPE_FP32;
-  if (narrow && (!precision.has_master_weights() || precision.master_weights())) {
-    writing.refusals.Add("--weight-data-type=bf16", "it takes --master-weights=false");
-  }
+  const bool copied = !precision.has_master_weights() || precision.master_weights();
+  if (narrow && copied) writing.refusals.Add(kStored, "it takes --master-weights=false", "bf16");
   writing.list.Add(setting.name, narrow ? "bfloat16" : "float32");
   writing.list.Add("training.mixed_precision_param", wide ? "float32" : "bfloat16");
   writing.list.Add("training.mixed_precision_reduce", "float32");
@@ -132,7 +134,7 @@ void ReadOffload(const Setting& setting, Reading& reading) {
 void WriteOffload(const Setting& setting, Writing& writing) {
   const v1::StateSharding& sharding = writing.layout().sharding();
   if (sharding.offload_optimizer() != sharding.offload_parameters()) {
-    writing.refusals.Add("--offload-optimizer", "it goes with --offload-parameters");
+    writing.refusals.Add("layout.sharding.offload_optimizer", "it goes with --offload-parameters");
   }
   if (sharding.offload_optimizer()) writing.list.Add(setting.name, true);
 }
@@ -146,20 +148,20 @@ void ReadContextAndShards(const Setting& setting, Reading& reading) {
   if (shards == 0) file.Refuse(kShards, "write -1, or a whole number from 1 on");
   const bool sharded = shards != 1 || reading.layout().context_parallel_size() > 1;
   if (sharded) reading.out.state_copies = copies;
-  reading.Set("layout.sharding.zero_stage", sharded ? "parameters" : "none");
+  reading.Set(kZero, sharded ? "parameters" : "none");
 }
 void WriteShards(const Setting& setting, Writing& writing) {
   const v1::StateSharding& sharding = writing.layout().sharding();
   const LaunchSizes& sizes = writing.sizes;
   const int64_t ranks = sizes.data * sizes.context;
   if (sizes.zero == v1::ZERO_STAGE_NONE) {
-    if (sizes.context > 1) writing.refusals.Add("--zero=none", "with --cp it shards, --zero=3");
+    if (sizes.context > 1) writing.refusals.Add(kZero, "with --cp it shards, --zero=3", "none");
     writing.list.Add(setting.name, sizes.data);
     return writing.list.Add(kShards, 1);
   }
   const int64_t group = sharding.has_shard_group_size() ? sharding.shard_group_size() : ranks;
   if (group <= 0 || group % sizes.context != 0) {
-    return writing.refusals.Add("--shard-group-size", "it takes a multiple of --cp");
+    return writing.refusals.Add("layout.sharding.shard_group_size", "it takes a multiple of --cp");
   }
   writing.list.Add(setting.name, ranks / group);
   writing.list.Add(kShards, group == ranks ? -1 : group / sizes.context);
@@ -172,7 +174,7 @@ void WriteReshard(const Setting& setting, Writing& writing) {
 void WriteTensor(const Setting& setting, Writing& writing) {
   writing.list.Add(setting.name, writing.sizes.tensor);
   if (writing.sizes.tensor == 1 || writing.sizes.sequence_parallel) return;
-  writing.refusals.Add("--sp=false", "tensor parallel ranks share sequences too");
+  writing.refusals.Add(kShares, "tensor parallel ranks share sequences too", "false");
 }
 
 // The tensor parallel size of experts counts with expert parallel ranks alone, and is 1 by default.
@@ -184,13 +186,10 @@ void ReadExpertDegree(const Setting& setting, Reading& reading) {
 }
 void WriteExpertDegree(const Setting& setting, Writing& writing) {
   const LaunchSizes& sizes = writing.sizes;
-  const v1::ParallelLayout& parallel = writing.layout().parallel();
   if (sizes.expert == 1) return;
-  const bool given = parallel.has_expert_tensor_parallel_size();
-  const int64_t shared = given ? parallel.expert_tensor_parallel_size() : sizes.tensor;
-  if (shared != 1 && shared != sizes.tensor) {
-    writing.refusals.Add(absl::StrCat("--etp=", shared), "it takes 1, or --tp");
-  }
+  const int64_t shared = sizes.expert_tensor > 0 ? sizes.expert_tensor : sizes.tensor;
+  const bool known = shared == 1 || shared == sizes.tensor;
+  if (!known) writing.refusals.Add(kExpertTensor, "it takes 1, or --tp", absl::StrCat(shared));
   writing.list.Add(setting.name, sizes.expert);
   writing.list.Add("parallelism.expert_tensor_parallel_degree", shared);
 }
@@ -278,7 +277,7 @@ constexpr Setting kTorchtitanSettings[] = {
     Other("training.steps").By(ReadSteps, WriteSteps),
     Other("training.dtype").By(ReadTypes, WriteTypes),
     Takes("training.precision.compute_data_type", "fp32|bf16|fp8|mxfp8"),
-    Takes("training.precision.weight_data_type", "fp32|bf16"),
+    Takes(kStored, "fp32|bf16"),
     Takes("training.precision.gradient_data_type", "fp32|bf16"),
     Takes("training.precision.master_weights"),
     Takes("training.precision.optimizer_data_type", "fp32|bf16"),
@@ -286,7 +285,7 @@ constexpr Setting kTorchtitanSettings[] = {
     Takes("layout.sharding.offload_optimizer"),
     Takes("layout.sharding.offload_parameters"),
     Other(kCopies).Written(WriteShards),
-    Takes("layout.sharding.zero_stage", "none|parameters"),
+    Takes(kZero, "none|parameters"),
     Takes("layout.sharding.shard_group_size"),
     Takes("layout.sharding.prefetched_unit_count", "1"),
     Choice("parallelism.fsdp_reshard_after_forward", "layout.sharding.reshard_after_forward",
@@ -294,7 +293,7 @@ constexpr Setting kTorchtitanSettings[] = {
         .Written(WriteReshard),
     Whole("parallelism.tensor_parallel_degree", "layout.parallel.tensor_parallel_size")
         .Written(WriteTensor),
-    Takes("layout.sequence_parallel"),
+    Takes(kShares),
     Whole("parallelism.context_parallel_degree", "layout.context_parallel_size")
         .Unset("1")
         .Read(ReadContextAndShards),
@@ -307,7 +306,7 @@ constexpr Setting kTorchtitanSettings[] = {
     Takes("layout.schedule", "one-forward-one-backward|gpipe"),
     Whole("parallelism.expert_parallel_degree", "layout.parallel.expert_parallel_size")
         .By(ReadExpertDegree, WriteExpertDegree),
-    Takes("layout.parallel.expert_tensor_parallel_size"),
+    Takes(kExpertTensor),
     Choice("parallelism.expert_parallel_comm_backend", "layout.software.one_copy_per_node",
            "~standard=|deepep=true")
         .Written(WriteCopies),

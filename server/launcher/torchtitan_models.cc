@@ -189,7 +189,8 @@ void WritePipelineDegree(const Setting& setting, Writing& writing) {
   const bool interleaved = sizes.virtual_stages > 1;
   const bool gpipe = writing.layout().schedule() == v1::PIPELINE_SCHEDULE_GPIPE;
   if (interleaved && gpipe) {
-    writing.refusals.Add("--vpp", "interleaved stages take --schedule=1f1b");
+    writing.refusals.Add("layout.parallel.virtual_stage_count",
+                         "interleaved stages take --schedule=1f1b");
   }
   list.Add(kSchedule, interleaved ? "Interleaved1F1B" : gpipe ? "GPipe" : "1F1B");
   list.Add(kMicroBatch, sizes.micro_batch);

@@ -100,9 +100,10 @@ TEST(BashCompletion, OffersTheValuesOfAnEnum) {
   EXPECT_THAT(BashOffers({"sextant", "probe", "--dtype", "fp"}),
               UnorderedElementsAre("fp64", "fp32", "fp16", "fp8"));
   // The program's own flags, after a command or before it.
-  EXPECT_THAT(BashOffers({"sextant", "plan", "--emit", "="}),
-              ElementsAre("megatron", "megatron-bridge", "torchtitan", "torchtitan-python",
-                          "deepspeed", "axolotl", "slurm", "pytorchjob", "trainjob", "jobset"));
+  EXPECT_THAT(
+      BashOffers({"sextant", "plan", "--emit", "="}),
+      ElementsAre("megatron", "megatron-bridge", "torchtitan", "torchtitan-python", "deepspeed",
+                  "accelerate", "axolotl", "slurm", "pytorchjob", "trainjob", "jobset"));
   EXPECT_THAT(BashOffers({"sextant", "--output", "j"}), ElementsAre("json"));
 }
 

@@ -149,9 +149,9 @@ TEST(Finetune, NamesTheLaunchersOfEachMethod) {
   TuningServer server;
   EXPECT_THAT(server.Run({"--method=full"}).out,
               HasSubstr("files  full: --emit=megatron, megatron-bridge, torchtitan, "
-                        "torchtitan-python, deepspeed, axolotl\n"));
+                        "torchtitan-python, deepspeed, accelerate, axolotl\n"));
   EXPECT_THAT(server.Run({"--method=lora"}).out,
-              HasSubstr("files  lora: --emit=deepspeed, axolotl\n"));
+              HasSubstr("files  lora: --emit=deepspeed, accelerate, axolotl\n"));
   EXPECT_THAT(server.Run({"--method=lora", "--freeze=norm"}).out,
               HasSubstr("files  lora: no launcher that --emit knows can express it\n"));
 }

@@ -317,6 +317,56 @@ TEST(Mlperf, KnowsEveryFieldOfItsTable) {
   EXPECT_EQ(file("MODEL_SIZE=8b").request.model().preset(), "llama-3.1-8b");
 }
 
+// By default all is hidden that Megatron-Bridge's stack hides; a switch that is off is priced so.
+TEST(Mlperf, PricesOverlapsThatAreOff) {
+  const auto file = [](const std::string& more) {
+    return ReadText("export DGXNNODES=1\nexport TENSOR_MODEL_PARALLEL=2\nexport MINIBS=4\n" + more,
+                    "MLPerf configuration");
+  };
+  const auto software = [&](const std::string& more) {
+    return file(more).request.layout().software();
+  };
+  EXPECT_FALSE(software("export OVERLAP_GRAD_REDUCE=True OVERLAP_PARAM_GATHER=1")
+                   .has_data_exchange_overlap());
+  EXPECT_EQ(software("export OVERLAP_GRAD_REDUCE=False").data_exchange_overlap(), 0);
+  EXPECT_EQ(software("export OVERLAP_GRAD_SYNC=0").data_exchange_overlap(), 0);
+  // Gradients of 4 bytes are two thirds of what is exchanged, of which 0.9 are hidden.
+  const double alone = 0.9 * 4 / (4 + 2);
+  for (const char* const name : {"OVERLAP_PARAM_GATHER", "OVERLAP_PARAM_SYNC"}) {
+    const std::string off = absl::StrCat("export ", name, "=False FP8=False");
+    EXPECT_DOUBLE_EQ(software(off).data_exchange_overlap(), alone) << name;
+    EXPECT_TRUE(software(off).has_data_exchange_overlap());
+    // All ranks hold all state: nothing is gathered.
+    EXPECT_FALSE(software(off + " USE_DIST_OPTIMIZER=False").has_data_exchange_overlap()) << name;
+  }
+  EXPECT_EQ(software("export OVERLAP_P2P_COMM=False").pipeline_exchange_exposure(), 1);
+  const double hidden = software("export TP_COMM_OVERLAP=True").tensor_exchange_exposure();
+  EXPECT_LT(hidden, 1);
+  EXPECT_EQ(software("export TP_COMM_OVERLAP=True MC_TP_OVERLAP_AG=True MC_TP_OVERLAP_RS=True "
+                     "MC_TP_OVERLAP_RS_DGRAD=False")
+                .tensor_exchange_exposure(),
+            hidden);
+  const LauncherRead part = file("export TP_COMM_OVERLAP=True MC_TP_OVERLAP_RS=False");
+  EXPECT_EQ(part.request.layout().software().tensor_exchange_exposure(), 1);
+  EXPECT_THAT(part.ignored, ElementsAre("MC_TP_OVERLAP_RS"));
+  EXPECT_THAT(file("export OVERLAP_PARAM_GATHER_WITH_OPTIM_STEP=False").ignored, IsEmpty());
+}
+
+TEST(Mlperf, ReadsGraphs) {
+  const auto file = [](const std::string& more) {
+    return ReadText("export DGXNNODES=1\nexport TENSOR_MODEL_PARALLEL=2\nexport MINIBS=4\n" + more,
+                    "MLPerf configuration");
+  };
+  const auto captures = [&](const std::string& more) {
+    return file(more).request.layout().framework().captured_graphs();
+  };
+  EXPECT_TRUE(captures("export FULL_CUDA_GRAPH=1 MCORE_CUDA_GRAPH=1"));
+  EXPECT_TRUE(captures("export LAYER_CUDA_GRAPH=1"));
+  EXPECT_FALSE(captures("export LAYER_CUDA_GRAPH=0"));
+  EXPECT_THAT(file("export MCORE_CUDA_GRAPH=1 CUDA_GRAPH_SCOPE=attn").ignored,
+              ElementsAre("CUDA_GRAPH_SCOPE"));
+}
+
 TEST(Mlperf, SurvivesAnyCut) {
   for (const char* const file : {"llama_405b.mlperf", "lora.mlperf"}) {
     TryEveryCut(file, std::string("\0(9$\"\n-=", 8),

@@ -97,7 +97,7 @@ TEST(Nemo, ReadsVersionTwosAdapters) {
   EXPECT_EQ(request.model().preset(), "llama-3-8b");
   EXPECT_EQ(request.model().changes().adapters().rank(), 16);
   EXPECT_THAT(request.model().changes().adapters().targets(),
-              ElementsAre("attention.query", "attention.key", "attention.value"));
+              ElementsAre("attention.query+key+value"));
   EXPECT_TRUE(request.model().changes().base_frozen());
   EXPECT_EQ(request.cluster().device_count(), 16);
   EXPECT_EQ(request.layout().parallel().tensor_parallel_size(), 2);
@@ -177,6 +177,7 @@ void ExpectReadBack(const LaunchedRun& run, const LauncherFile& file, bool with_
       << file.text;
   EXPECT_EQ(back.training().token_count(), run.request.training().token_count());
   EXPECT_EQ(back.training().recompute(), run.request.training().recompute());
+  EXPECT_EQ(back.layout().batch_ramp_size(), run.request.layout().batch_ramp_size());
   EXPECT_EQ(back.training().precision().gradient_data_type(),
             run.request.training().precision().gradient_data_type());
   EXPECT_EQ(back.layout().sharding().zero_stage(), run.request.layout().sharding().zero_stage());
@@ -188,6 +189,8 @@ TEST(MegatronBridge, ReadsBackWhatItWrote) {
         R"({"training": {"precision": {"compute_data_type": "DATA_TYPE_FP8",
                                        "gradient_data_type": "DATA_TYPE_FP32"}}})",
         R"({"training": {"precision": {"gradient_data_type": "DATA_TYPE_BF16"}}})",
+        R"({"layout": {"batch_ramp": [{"token_count": 2097152, "global_batch_size": 64},
+                                      {"token_count": 2359296, "global_batch_size": 96}]}})",
         R"({"layout": {"parallel": {"tensor_parallel_size": 4, "pipeline_parallel_size": 2}}})"}) {
     const LaunchedRun run = DenseLaunch(changes);
     const absl::StatusOr<LauncherFile> file = WriteMegatronBridge(run);

@@ -82,6 +82,31 @@ TEST(ReadMegatron, ComputesTheBatchAndTokensOnceDevicesAreKnown) {
   EXPECT_EQ(request.layout().sharding().shard_group_size(), 4);
 }
 
+// BLOOM's: 116 batches, each over 84,186.4 samples. The first takes 439 steps, to 84,288, and the
+// second 405 of 208, past 168,373.
+TEST(ReadMegatron, ReadsARampOfTheBatch) {
+  const LauncherRead read = ReadArguments(
+      "--seq-length 2048 --global-batch-size 2048 --rampup-batch-size 192 16 9_765_625 "
+      "--train-samples 220_000_000");
+  const auto& ramp = read.request.layout().batch_ramp();
+  ASSERT_EQ(ramp.size(), 116);
+  EXPECT_EQ(ramp[0].global_batch_size(), 192);
+  EXPECT_EQ(ramp[0].token_count(), int64_t{84'288} * 2048);
+  EXPECT_EQ(ramp[1].token_count(), int64_t{405} * 208 * 2048);
+  EXPECT_EQ(ramp[115].global_batch_size(), 2032);
+  EXPECT_THAT(read.ignored, IsEmpty());
+}
+
+// 3 steps have 2 sequences, 1 has 4, and 6 have 6: 46 sequences of 10 tokens.
+TEST(ReadMegatron, CountsStepsThatHaveSmallerBatches) {
+  const LauncherRead read = ReadArguments(
+      "--seq-length 10 --global-batch-size 6 --rampup-batch-size 2 2 10 --train-iters 10");
+  EXPECT_EQ(read.request.layout().batch_ramp_size(), 2);
+  EXPECT_EQ(read.request.training().token_count(), 460);
+  EXPECT_THAT(ReadArguments("--seq-length 10 --rampup-batch-size 2 2 10").ignored,
+              ElementsAre("--rampup-batch-size"));
+}
+
 TEST(ReadMegatron, KnowsEveryWayToCutAPipeline) {
   const std::string model = absl::StrCat(kModel, "--pipeline-model-parallel-size 4 ");
   const auto layout = [&](const std::string& text) {

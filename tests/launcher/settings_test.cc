@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "proto/words/field_names.h"
+#include "server/launcher/hugging_face.h"
 #include "server/launcher/launcher.h"
 #include "tests/launcher/sample_launch.h"
 
@@ -27,7 +28,8 @@ struct Launcher {
 std::vector<Launcher> Launchers() {
   return {{"Megatron-LM", MegatronSettings(), "megatron_options.txt"},
           {"torchtitan", TorchtitanSettings(), "torchtitan_options.txt"},
-          {"DeepSpeed", DeepspeedSettings(), "deepspeed_options.txt"}};
+          {"DeepSpeed", DeepspeedSettings(), "deepspeed_options.txt"},
+          {"accelerate", AccelerateSettings(), "accelerate_options.txt"}};
 }
 
 const Setting* RowOf(Table table, absl::string_view field) {

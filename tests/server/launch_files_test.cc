@@ -1,9 +1,11 @@
 // PlanningService.ImportRun and ExportRun. What files mean is tests/launcher's.
 #include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tests/server/planning_server.h"
 #include "tests/server/wire_values.h"
@@ -11,6 +13,8 @@
 namespace sextant::server {
 namespace {
 
+using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -116,7 +120,13 @@ TEST_F(LaunchFilesTest, ExportsTheFirstLayoutThatTheLauncherCanExpress) {
   EXPECT_THAT(written.files(0).content(), HasSubstr("--tensor-model-parallel-size 2\n"));
   EXPECT_EQ(written.request().training().recompute(), v1::RECOMPUTE_POLICY_FULL);
   request.mutable_layouts()->DeleteSubrange(1, 1);
-  EXPECT_THAT(Refusal(request), StartsWith("request: is refused: Megatron-LM cannot express"));
+  EXPECT_EQ(Refusal(request),
+            "layouts[0].layout.schedule: is gpipe, which Megatron-LM cannot express: it takes "
+            "one-forward-one-backward alone");
+  *request.mutable_layouts(0)->mutable_layout() = request.request().layout();
+  request.mutable_layouts(0)->set_recompute(v1::RECOMPUTE_POLICY_SELECTIVE);
+  request.set_launcher("axolotl");
+  EXPECT_THAT(Refusal(request), HasSubstr("layouts[0].recompute: is selective, which axolotl"));
 }
 
 TEST_F(LaunchFilesTest, ChecksWithoutWriting) {
@@ -128,13 +138,50 @@ TEST_F(LaunchFilesTest, ChecksWithoutWriting) {
   EXPECT_THAT(checked.files(), IsEmpty());
   EXPECT_EQ(checked.request().layout().framework().kind(), v1::FrameworkMemory::KIND_DEEPSPEED);
   request.mutable_request()->mutable_layout()->mutable_parallel()->set_virtual_stage_count(2);
-  EXPECT_THAT(Refusal(request), HasSubstr("--vpp=2: it takes 1 alone"));
+  EXPECT_EQ(Refusal(request),
+            "request.layout.parallel.virtual_stage_count: is 2, which DeepSpeed cannot express: it "
+            "takes 1 alone");
+}
+
+// Every writer's refusals name fields of the request.
+TEST_F(LaunchFilesTest, NamesTheFieldsThatALauncherCannotExpress) {
+  const struct {
+    const char* launcher;
+    const char* changes;
+    const char* field;
+  } cases[] = {
+      {"megatron", R"({"layout": {"schedule": "PIPELINE_SCHEDULE_GPIPE"}})", "layout.schedule"},
+      {"megatron-bridge", R"({"training": {"precision": {"computeDataType": "DATA_TYPE_FP32"}}})",
+       "training.precision.compute_data_type"},
+      {"torchtitan", R"({"layout": {"sequenceParallel": false}})", "layout.sequence_parallel"},
+      {"torchtitan-python", R"({"layout": {"sequenceParallel": false}})",
+       "layout.sequence_parallel"},
+      {"deepspeed", "{}", "layout.sequence_parallel"},
+      {"accelerate", "{}", "layout.parallel.tensor_parallel_size"},
+      {"axolotl", "{}", "layout.sequence_parallel"},
+      {"slurm", R"({"cluster": {"deviceCount": 12}})", "cluster.device_count"},
+      {"pytorchjob", R"({"cluster": {"deviceCount": 12}})", "cluster.device_count"},
+      {"trainjob", R"({"cluster": {"deviceCount": 12}})", "cluster.device_count"},
+      {"jobset", R"({"cluster": {"deviceCount": 12}})", "cluster.device_count"},
+      {"megatron", R"({"model": {"preset": "t5-11b"}})", "model"}};
+  for (const auto& [launcher, changes, field] : cases) {
+    v1::ExportRunRequest request = DenseRun(launcher);
+    v1::PlanRunRequest changed;
+    ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(changes, &changed).ok()) << changes;
+    request.mutable_request()->MergeFrom(changed);
+    v1::ExportRunResponse out;
+    const grpc::Status status = server_.Call(&Stub::ExportRun, request, &out);
+    EXPECT_THAT(FaultsOf(status), Contains(StartsWith(absl::StrCat("request.", field, ": "))))
+        << launcher;
+    EXPECT_THAT(FaultsOf(status), Each(StartsWith("request."))) << launcher;
+  }
 }
 
 TEST_F(LaunchFilesTest, NamesWhatIsWrongWithAnExport) {
   EXPECT_EQ(Refusal(DenseRun("make")),
             "launcher: is not known: write one of megatron, megatron-bridge, torchtitan, "
-            "torchtitan-python, deepspeed, axolotl, slurm, pytorchjob, trainjob, jobset");
+            "torchtitan-python, deepspeed, accelerate, axolotl, slurm, pytorchjob, trainjob, "
+            "jobset");
   v1::ExportRunRequest request = DenseRun("megatron");
   request.set_script("a\nb");
   request.set_elapsed_seconds(-1);

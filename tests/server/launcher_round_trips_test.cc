@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/model/presets/presets.h"
 #include "server/convert/architecture.h"
+#include "server/launcher/hugging_face.h"
 #include "server/launcher/launcher.h"
 #include "tests/server/planning_server.h"
 #include "tests/support/cases.h"
@@ -23,7 +24,10 @@ v1::PlanRunRequest RequestIn(const nlohmann::json& c, const std::string& launche
   v1::PlanRunRequest out;
   const auto read = google::protobuf::util::JsonStringToMessage(c.at("request").dump(), &out);
   EXPECT_TRUE(read.ok()) << read.ToString();
-  out.mutable_layout()->mutable_framework()->set_kind(FrameworkOf(launcher));
+  v1::FrameworkMemory& framework = *out.mutable_layout()->mutable_framework();
+  if (framework.kind() == v1::FrameworkMemory::KIND_UNSPECIFIED) {
+    framework.set_kind(FrameworkOf(launcher));
+  }
   out.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
   return out;
 }
@@ -37,11 +41,14 @@ LaunchedRun RunOf(const v1::PlanRunRequest& request) {
 absl::StatusOr<LauncherRead> ReadBack(const std::string& launcher, const std::string& text) {
   if (launcher == "megatron") return ReadMegatron(text, true);
   if (launcher == "torchtitan") return ReadTorchtitan(text, true);
-  return ReadDeepspeed(text);
+  if (launcher == "deepspeed") return ReadDeepspeed(text);
+  const absl::StatusOr<LaunchText> parsed = ParseLaunchText("", text);
+  if (!parsed.ok()) return parsed.status();
+  return ReadAccelerate(parsed->Document());
 }
 
-// The run as it was read, on the same devices. What DeepSpeed's file leaves to the script is the
-// script's.
+// The run as it was read, on the same devices. What the files of DeepSpeed and accelerate leave to
+// the script is the script's.
 v1::PlanRunRequest AsRead(const LauncherRead& read, const std::string& launcher,
                           const v1::PlanRunRequest& planned) {
   v1::PlanRunRequest out;
@@ -53,6 +60,14 @@ v1::PlanRunRequest AsRead(const LauncherRead& read, const std::string& launcher,
     out.mutable_training()->set_token_count(planned.training().token_count());
     out.mutable_training()->set_recompute(planned.training().recompute());
     *out.mutable_layout()->mutable_storage() = planned.layout().storage();
+  }
+  if (launcher == "accelerate") {
+    *out.mutable_model() = planned.model();
+    *out.mutable_training() = planned.training();
+    out.mutable_training()->mutable_precision()->clear_compute_data_type();
+    out.mutable_layout()->set_micro_batch_size(planned.layout().micro_batch_size());
+    out.mutable_layout()->set_global_batch_size(planned.layout().global_batch_size());
+    *out.mutable_layout()->mutable_kernels() = planned.layout().kernels();
   }
   out.MergeFrom(read.request);
   Complete(read, &out);
@@ -99,6 +114,7 @@ void ExpectRoundTrips(const std::string& launcher) {
 TEST(LauncherRoundTrips, OfMegatron) { ExpectRoundTrips("megatron"); }
 TEST(LauncherRoundTrips, OfTorchtitan) { ExpectRoundTrips("torchtitan"); }
 TEST(LauncherRoundTrips, OfDeepspeed) { ExpectRoundTrips("deepspeed"); }
+TEST(LauncherRoundTrips, OfAccelerate) { ExpectRoundTrips("accelerate"); }
 
 // A setting that a file lacks is off: without the settings that hide exchanges and send tokens to
 // their experts, the same run takes longer.

@@ -251,7 +251,8 @@ struct MultiTokenPredictionSpec {
   bool final_norm = true;
 };
 
-// A matrix by WeightTensor's module and name: {"attention", "query"}.
+// A matrix by WeightTensor's module and name: {"attention", "query"}; or several of a module that
+// read one tensor, as one: {"attention", "query+key+value"}.
 struct WeightName {
   std::string module;
   std::string name;
@@ -261,8 +262,11 @@ struct WeightName {
 // the word, for the linear layers but the output's.
 inline constexpr absl::string_view kAllLinear = "all-linear";
 
+// The same, with matrices that FusionOf() names together as one.
+inline constexpr absl::string_view kAllFused = "all-fused";
+
 // Low-rank adapters: a rank x columns and a rows x rank matrix for each named matrix, in every
-// part of the model that has it.
+// part of the model that has it. Matrices as one share the rank x columns matrix.
 struct AdapterSpec {
   int64_t rank = 0;
   std::vector<WeightName> targets = {};

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "engine/model/architecture/model_weights.h"
 
 namespace sextant {
@@ -283,6 +284,15 @@ std::string MatricesOf(const WeightTensors& tensors) {
   return absl::StrJoin(names, ", ");
 }
 
+// Adds the matrices of `target`. True where one is there already.
+bool IsNamedIn(const WeightName& target, absl::flat_hash_set<std::string>& matrices) {
+  bool there = false;
+  for (const absl::string_view name : absl::StrSplit(target.name, '+')) {
+    there |= !matrices.insert(absl::StrCat(target.module, ".", name)).second;
+  }
+  return there;
+}
+
 void CheckAdapters(const ArchitectureSpec& s, absl::string_view path, FieldViolations& violations) {
   violations.Require(path, "rank", s.adapters->rank, 1, kMaxHiddenSize);
   const std::vector<WeightName>& targets = s.adapters->targets;
@@ -300,9 +310,9 @@ void CheckAdapters(const ArchitectureSpec& s, absl::string_view path, FieldViola
       violations.Add(at, absl::StrCat(IsSoundName(name) ? name : "this",
                                       " is not a matrix of the model: write one of ",
                                       MatricesOf(tensors), ", or ", kAllLinear));
-    } else if (!seen.insert(name).second) {
+    } else if (IsNamedIn(targets[i], seen)) {
       violations.Add(at, absl::StrCat(name, " is there twice"));
-    } else if (name == kAllLinear && targets.size() > 1) {
+    } else if ((name == kAllLinear || name == kAllFused) && targets.size() > 1) {
       violations.Add(at, absl::StrCat(name, " names all matrices of layers: write it alone"));
     }
   }

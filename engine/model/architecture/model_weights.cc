@@ -184,8 +184,29 @@ void AddMultiTokenPrediction(const ArchitectureSpec& s, WeightList& out) {
   AddLayerWeights(s.layer_kinds[static_cast<size_t>(modules.layer_kind)], s.hidden_size, out);
 }
 
-// Source: LoRA, arXiv 2106.09685, section 4.1. Adapters are always trained.
-void AppendAdapters(const AdapterSpec& adapters, const WeightTensor& base, WeightTensors& out) {
+// True where `target` adapts `tensor` as a part of its FusionOf().
+bool IsFused(const WeightTensor& tensor, const WeightName& target) {
+  const absl::string_view fusion = FusionOf(tensor);
+  return !fusion.empty() && (target.module == kAllFused || target.name == fusion);
+}
+
+// True where a matrix before `base`, which is tensors[at], has the first matrix of its adapter.
+bool SharesFirst(const WeightTensors& tensors, size_t at, const WeightName& target) {
+  const WeightTensor& base = tensors[at];
+  if (!IsFused(base, target)) return false;
+  for (size_t i = at; i-- > 0;) {
+    const WeightTensor& before = tensors[i];
+    if (before.part != base.part || before.layer_kind != base.layer_kind) return false;
+    if (before.module == base.module && FusionOf(before) == FusionOf(base)) return true;
+  }
+  return false;
+}
+
+// Source: LoRA, arXiv 2106.09685, section 4.1. Adapters are always trained. Of matrices as one the
+// first has the matrix that all of them share.
+void AppendAdapters(const AdapterSpec& adapters, const WeightTensors& tensors, size_t at,
+                    WeightTensors& out) {
+  const WeightTensor& base = tensors[at];
   for (const WeightName& target : adapters.targets) {
     if (!IsTarget(base, target)) continue;
     WeightTensor adapter = base;
@@ -194,7 +215,7 @@ void AppendAdapters(const AdapterSpec& adapters, const WeightTensor& base, Weigh
     adapter.role = WeightRole::kAdapterDown;
     adapter.rows = adapters.rank;
     adapter.padding_rows = 0;
-    out.push_back(adapter);
+    if (!SharesFirst(tensors, at, target)) out.push_back(adapter);
     adapter.role = WeightRole::kAdapterUp;
     adapter.rows = base.rows;
     adapter.columns = adapters.rank;
@@ -228,9 +249,9 @@ WeightTensors WeightsOf(const ArchitectureSpec& spec) {
   }
   if (!spec.adapters.has_value()) return tensors;
   WeightTensors out;
-  for (const WeightTensor& tensor : tensors) {
-    out.push_back(tensor);
-    AppendAdapters(*spec.adapters, tensor, out);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    out.push_back(tensors[i]);
+    AppendAdapters(*spec.adapters, tensors, i, out);
   }
   return out;
 }
@@ -243,8 +264,22 @@ bool IsTarget(const WeightTensor& tensor, const WeightName& target) {
       (tensor.block.has_value() && tensor.block->is_filter)) {
     return false;
   }
-  if (target.module == kAllLinear) return tensor.layer_kind >= 0 && target.name.empty();
-  return tensor.module == target.module && tensor.name == target.name;
+  if (target.module == kAllLinear || target.module == kAllFused) {
+    return tensor.layer_kind >= 0 && target.name.empty();
+  }
+  return tensor.module == target.module && (tensor.name == target.name || IsFused(tensor, target));
+}
+
+absl::string_view FusionOf(const WeightTensor& tensor) {
+  const bool key_or_value = tensor.name == "key" || tensor.name == "value";
+  if (tensor.role != WeightRole::kWeight || tensor.layer_kind < 0) return "";
+  if (tensor.module == "attention" && (key_or_value || tensor.name == "query")) {
+    return "query+key+value";
+  }
+  if (tensor.module == "cross_attention" && key_or_value) return "key+value";
+  const bool feed_forward = tensor.module == "feed_forward" || tensor.module == "experts" ||
+                            tensor.module == "shared_experts";
+  return feed_forward && (tensor.name == "gate" || tensor.name == "up") ? "gate+up" : "";
 }
 
 std::string WeightNameOf(const ArchitectureSpec& spec, const WeightTensor& tensor) {

@@ -16,9 +16,13 @@ WeightTensors WeightsOf(const ArchitectureSpec& spec);
 // The same without the adapters, as if everything were trained.
 WeightTensors BaseWeightsOf(const ArchitectureSpec& spec);
 
-// True where adapters of `target` apply to `tensor`: a matrix of that name, or any of a layer where
-// that is kAllLinear, except a table of relative positions.
+// True where adapters of `target` apply to `tensor`: a matrix of that name or a part of it, or any
+// of a layer where that is kAllLinear or kAllFused, except a table of relative positions.
 bool IsTarget(const WeightTensor& tensor, const WeightName& target);
+
+// The matrices that read the same tensor as `tensor` and that frameworks hold as one with it,
+// "query+key+value", "key+value" of cross attention, "gate+up"; "" where there is none.
+absl::string_view FusionOf(const WeightTensor& tensor);
 
 // "decoder.dense.attention.query.weight": part, name of the kind of layer in `spec`, module, name
 // and role.

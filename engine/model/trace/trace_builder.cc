@@ -276,8 +276,7 @@ void TraceBuilder::AddProjection(const Projection& projection) {
     work.written_bytes = work.read_bytes;  // twice, at half the width
   }
   if (dense && projection.split == MatrixSplit::kColumns) SumOutput(projection);
-  if (!projection.adapted || !context_.spec.adapters.has_value()) return;
-  for (size_t i = 0; i < projection.names.size(); ++i) AddAdapter(projection, i);
+  if (projection.adapted && context_.spec.adapters.has_value()) AddAdapters(projection);
 }
 
 uint8_t TraceBuilder::QuantisedInput(const Projection& projection) {
@@ -317,59 +316,6 @@ void TraceBuilder::SumOutput(const Projection& projection) {
   if (!batch().sequence_parallel) return;
   Collective(TracePass::kInputGradient, "gather_output_gradient",
              {CollectiveKind::kAllGather, TraceGroup::kTensor, bytes}, GradientsOf(output), {});
-}
-
-// y += alpha / rank up(down(dropout(x))). The adapter's matrix on the divided axis of its target is
-// divided, the other one is whole. Source: Hu et al. 2021 (arXiv 2106.09685) section 4.1; scale and
-// sums are passes of their own in huggingface/peft, src/peft/tuners/lora/layer.py.
-void TraceBuilder::AddAdapter(const Projection& projection, size_t index) {
-  const Matrix down = Find(projection.module, projection.names[index], WeightRole::kAdapterDown);
-  if (down.tensor == nullptr) return;
-  const Matrix up = Find(projection.module, projection.names[index], WeightRole::kAdapterUp);
-  const bool slots = projection.rows == TokenRows::kSlots;
-  uint8_t input = projection.input;
-  if (batch().adapter_dropout) {
-    input = MakeWhole(out_.tensors[projection.input].elements);
-    const uint8_t mask = MakeWhole(out_.tensors[projection.input].elements, TraceElement::kMask);
-    if (projection.input_needs_gradient) {
-      Pass(TracePass::kInputGradient, "adapter_dropout", {{mask}, {input, true}},
-           {{projection.input, true}});
-    }
-    Pass(TracePass::kForward, "adapter_dropout", {{projection.input}}, {{input}, {mask}});
-  }
-  const bool columns = projection.split == MatrixSplit::kColumns;
-  const int64_t rank = down.tensor->rows;
-  const uint8_t inner = Make(slots ? TokenRows::kSlots : TokenRows::kSequence, rank);
-  Projection part = projection;
-  part.component = FlopsComponent::kAdapter;
-  part.narrow = false;
-  part.op = "adapter_down";
-  part.input = input;
-  part.outputs = {{inner}};
-  part.split = columns ? MatrixSplit::kColumns : MatrixSplit::kNone;
-  AddProduct(part, ProductOf(down, part.split), input);
-  if (columns && !slots) SumOutput(part);
-  part.op = "adapter_up";
-  part.input = inner;
-  const TraceOperand output = projection.OutputOf(index);
-  part.outputs = {output};
-  part.split = columns ? MatrixSplit::kNone : projection.split;
-  part.input_needs_gradient = true;
-  const bool gathers = part.split == MatrixSplit::kRows && !slots;
-  const uint8_t multiplied = gathers ? GatheredInput(inner) : inner;
-  AddProduct(part, ProductOf(up, part.split), multiplied);
-  if (multiplied != inner) Gather(TracePass::kRecompute, inner, multiplied);
-  AddAdapterSums(projection, output);
-}
-
-void TraceBuilder::AddAdapterSums(const Projection& projection, TraceOperand output) {
-  const TraceOperand of_output = {output.tensor, true};
-  Pass(TracePass::kInputGradient, "scale_adapter", {of_output}, {of_output});
-  Pass(TracePass::kForward, "scale_adapter", {output}, {output});
-  Pass(TracePass::kForward, "add_adapter", {output, output}, {output});
-  if (!projection.input_needs_gradient) return;
-  const TraceOperand gradient = {projection.input, true};
-  Pass(TracePass::kInputGradient, "add_adapter_gradient", {gradient, gradient}, {gradient});
 }
 
 void TraceBuilder::Finish(bool recompute) {

@@ -179,9 +179,18 @@ class TraceBuilder {
   void AddProduct(const Projection& projection, const Product& product, uint8_t multiplied);
   void AddProductOp(TracePass pass, const Projection& projection, const Product& product,
                     uint8_t multiplied);
+  // The output of an adapter's first matrix, and what its second ones multiply: that of all tokens
+  // where these are divided. `last`: of the second matrices, during the forward pass.
+  struct AdapterInner {
+    uint8_t computed = 0;
+    uint8_t multiplied = 0;
+    bool last = true;
+  };
+  // The adapters of all matrices of `projection`.
+  void AddAdapters(const Projection& projection);
+  AdapterInner AddAdapterDown(const Projection& projection, const Matrix& down);
   // That of the matrix projection.names[index].
-  void AddAdapter(const Projection& projection, size_t index);
-  void AddAdapterSums(const Projection& projection, TraceOperand output);
+  void AddAdapterUp(const Projection& projection, size_t index, const AdapterInner& inner);
   void Quantise(TracePass pass, uint8_t input, uint8_t copy);
   void Gather(TracePass pass, uint8_t part, uint8_t gathered);
   uint8_t QuantisedInput(const Projection& projection);

@@ -180,7 +180,7 @@ TEST(BatchRamp, RefusesPhasesThatDoNotFit) {
   expect({{1000, 3}}, "layout.batch_ramp[0].global_batch_size", "multiple");
   expect({{1000, 0}}, "layout.batch_ramp[0].global_batch_size", "at least 1");
   expect({{int64_t{1} << 40, 64}}, "layout.batch_ramp", "must leave");
-  expect(std::vector<BatchPhase>(65, {1, 64}), "layout.batch_ramp", "at most 64");
+  expect(std::vector<BatchPhase>(257, {1, 64}), "layout.batch_ramp", "at most 256");
   expect({{1000, 999'999'999'998}}, "layout.batch_ramp[0].global_batch_size",
          "write 2000000000 or less");
   expect({{1000, 999'999'999'999'998}}, "layout.batch_ramp[0].global_batch_size",

@@ -105,6 +105,16 @@ TEST(FrozenActivations, OfAdapters) {
   EXPECT_EQ(kept.at("loss.softmax"), 10 * 100 * 4);
 }
 
+// One adapter on query, key and value as one has one inner tensor, and one copy under dropout.
+TEST(FrozenActivations, OfAnAdapterOfMatricesAsOne) {
+  ActivationCase c = FourLayers();
+  c.spec.base_frozen = true;
+  c.spec.adapters = AdapterSpec{.rank = 3, .targets = {{"attention", "query+key+value"}}};
+  EXPECT_EQ(Kept(c).at("attention.adapter_inner"), 4 * 10 * 3 * 2);
+  c.batch.adapter_dropout = true;
+  EXPECT_EQ(Kept(c).at("attention.adapter_input"), 4 * kHiddens);
+}
+
 // Each adapter reads a copy of its own; of the first layer's no mask, since its input needs no
 // gradient.
 TEST(FrozenActivations, OfAdaptersWithDropout) {

@@ -178,6 +178,20 @@ TEST(CheckArchitecture, RefusesNonsenseOutsideLayers) {
              s.adapters = AdapterSpec{.rank = 1,
                                       .targets = {{"attention", "query"}, {"attention", "query"}}};
            }},
+          {"m.adapters.targets[1]",  // as a part of three
+           [](S& s) {
+             s.adapters = AdapterSpec{
+                 .rank = 1, .targets = {{"attention", "query+key+value"}, {"attention", "key"}}};
+           }},
+          {"m.adapters.targets[1]",
+           [](S& s) {
+             s.adapters =
+                 AdapterSpec{.rank = 1, .targets = {{"all-fused", ""}, {"attention", "query"}}};
+           }},
+          {"m.adapters.targets[0]",  // all three, or each alone
+           [](S& s) { s.adapters = AdapterOf("attention", "query+value"); }},
+          {"m.adapters.targets[0]",  // of another module
+           [](S& s) { s.adapters = AdapterOf("feed_forward", "query+key+value"); }},
       });
 }
 

@@ -221,6 +221,21 @@ TEST(CountFlops, OfAdaptersOnQueries) {
   EXPECT_EQ(flops.input_gradient.value(), first + second + 2 * 100 * 8);
 }
 
+// The same on query, key and value as one matrix of 16 rows: one first matrix, and in the first
+// layer the gradients of keys and values, too.
+TEST(CountFlops, OfAdaptersOnMatricesAsOne) {
+  ArchitectureSpec spec = SmallDecoder();
+  spec.adapters = AdapterSpec{.rank = 1, .targets = {{"attention", "query+key+value"}}};
+  spec.base_frozen = true;
+  const PassFlops flops = Counted(spec, {.sequences = {{1, 16}}}).PerToken(MaskConvention::kFull);
+  const double adapter = 2 * (8 + 16);
+  EXPECT_EQ(flops.weight_gradient.value(), 2 * adapter);
+  const double layer = 2 * (8 * 8 + 2 * 4 * 8 + 8 * 8 + 3 * 32 * 8);
+  const double second = layer + adapter + 4 * 2 * 16 * 8;
+  const double first = 2 * (8 * 8 + 3 * 32 * 8) + 2 * 16 + 4 * 2 * 16 * 8;
+  EXPECT_EQ(flops.input_gradient.value(), first + second + 2 * 100 * 8);
+}
+
 // FLOPs beyond the model's mathematics: recomputation, padded experts. A token's FLOPs of
 // SmallDecoder() on 16 tokens, forward, are those worked above.
 constexpr double kLayersFlops = 512 + 256 + 3072;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 namespace sextant {
 namespace {
@@ -313,7 +315,8 @@ bool PlaceGraph::Frozen(Component component) const {
 const WeightName* PlaceGraph::AdapterOf(const GraphMap& map, int64_t columns) const {
   if (!spec_.adapters.has_value() || columns < 2) return nullptr;
   for (const WeightName& target : spec_.adapters->targets) {
-    if (target.module == map.module && target.name == map.name) return &target;
+    const std::vector<std::string> names = absl::StrSplit(target.name, '+');
+    if (target.module == map.module && absl::c_linear_search(names, map.name)) return &target;
   }
   return nullptr;
 }
@@ -331,11 +334,17 @@ PlaceGraph::Parameters PlaceGraph::ParametersOf(const GraphMap& map) {
     out.bias = graph_.Parameter(Full(map, "b"), {map.out},
                                 Frozen(head ? Component::kOutputHead : Component::kBias));
   }
-  if (AdapterOf(map, map.in) == nullptr) return out;
-  const int64_t rank = spec_.adapters->rank;
-  out.adapter_down = graph_.Parameter(Full(map, "a"), {map.in, rank}, false);
-  out.adapter_up = graph_.Parameter(Full(map, "c"), {rank, map.out}, false);
+  const WeightName* const target = AdapterOf(map, map.in);
+  if (target == nullptr) return out;
+  out.adapter_down = DownOf(map, *target);
+  out.adapter_up = graph_.Parameter(Full(map, "c"), {spec_.adapters->rank, map.out}, false);
   return out;
+}
+
+std::string PlaceGraph::DownOf(const GraphMap& map, const WeightName& target) {
+  const std::string name = absl::StrCat(place_, ".", map.module, ".", target.name, map.copy, ".a");
+  if (downs_.insert(name).second) graph_.Parameter(name, {map.in, spec_.adapters->rank}, false);
+  return name;
 }
 
 void PlaceGraph::MapUnread(const GraphMap& map) { ParametersOf(map); }
@@ -345,7 +354,9 @@ std::string PlaceGraph::Map(const std::string& x, const GraphMap& map) {
   const std::string y = p.bias.empty() ? graph_.Project(x, p.weight)
                                        : graph_.Do(Linear{.bias = true}, {x, p.weight, p.bias});
   if (p.adapter_down.empty()) return y;
-  return graph_.Add(y, graph_.Project(graph_.Project(x, p.adapter_down), p.adapter_up));
+  std::string& inner = inner_[absl::StrCat(x, " ", p.adapter_down)];
+  if (inner.empty()) inner = graph_.Project(x, p.adapter_down);
+  return graph_.Add(y, graph_.Project(inner, p.adapter_up));
 }
 
 std::string PlaceGraph::Table(int64_t rows, const GraphMap& map) {

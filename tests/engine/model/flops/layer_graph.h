@@ -3,6 +3,8 @@
 #define SEXTANT_TESTS_ENGINE_MODEL_FLOPS_LAYER_GRAPH_H_
 
 #include <cstdint>
+#include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -47,12 +49,16 @@ class PlaceGraph {
 
   Parameters ParametersOf(const GraphMap& map);
   const WeightName* AdapterOf(const GraphMap& map, int64_t columns) const;
+  // The first matrix of an adapter, which all maps of the target have.
+  std::string DownOf(const GraphMap& map, const WeightName& target);
   std::string Full(const GraphMap& map, const std::string& what) const;
 
   const ArchitectureSpec& spec_;
   GraphWriter& graph_;
   const std::string place_;
   const bool frozen_run_;
+  std::set<std::string> downs_ = {};
+  std::map<std::string, std::string> inner_ = {};  // by what is projected, and by which matrix
 };
 
 // The input of a layer's graph.

@@ -146,11 +146,14 @@ void RandomModels::Freeze(ArchitectureSpec& spec) {
   if (Chance()) return;
   // Beside any matrices that there are.
   std::set<std::pair<std::string, std::string>> targets;
+  const bool fused = Chance();
   const WeightTensors tensors = BaseWeightsOf(spec);
   for (int i = 0; i < 20 && targets.size() < 3; ++i) {
     const WeightTensor& tensor =
         tensors[static_cast<size_t>(Between(0, static_cast<int64_t>(tensors.size()) - 1))];
-    const WeightName name = {std::string(tensor.module), std::string(tensor.name)};
+    const absl::string_view fusion = fused ? FusionOf(tensor) : "";
+    const WeightName name = {std::string(tensor.module),
+                             std::string(fusion.empty() ? tensor.name : fusion)};
     if (IsTarget(tensor, name)) targets.insert({name.module, name.name});
   }
   if (targets.empty()) return;
