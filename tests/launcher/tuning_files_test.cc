@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
 #include "server/launcher/file_format.h"
 #include "server/launcher/hugging_face.h"
 #include "server/launcher/launcher.h"
