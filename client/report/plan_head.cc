@@ -197,16 +197,15 @@ std::string DecidingLines(const v1::Plan& plan, bool brief, size_t width) {
     return brief ? FirstLines(line, kMaxLines) : line;
   };
   const v1::TimeEstimate* const basis = BasisEstimate(plan);
-  return absl::StrCat(HeadLine(plan, width),
-                      Line("  model   ", UnreadFieldsWords(plan.unread_config_fields()), width),
-                      Line("  servers ", AssumedNodesWords({&plan}), width),
-                      cut("  layout  ", plan.has_search() ? LayoutWordsOf(plan.search()) : ""),
-                      MemoryLine(plan, width),
-                      Line("  open    ", words::OpenChoicesWords(plan.memory()), width),
-                      brief ? "" : CountsLine(plan, width),
-                      cut("  change  ", NearestChange(plan)), cut("  time    ", HeadlineTime(plan)),
-                      Line("  run     ", CostWords(plan), width),
-                      Line("  limits  ", basis == nullptr ? "" : LimitWords(*basis), width));
+  return absl::StrCat(
+      HeadLine(plan, width),
+      Line("  model   ", UnreadFieldsWords(plan.unread_config_fields()), width),
+      Line("  servers ", AssumedNodesWords({&plan}), width),
+      cut("  layout  ", plan.has_search() ? LayoutWordsOf(plan.search()) : ""),
+      MemoryLine(plan, width), Line("  open    ", words::OpenChoicesWords(plan.memory()), width),
+      brief ? "" : CountsLine(plan, width), cut("  change  ", NearestChange(plan)),
+      cut("  time    ", HeadlineTime(plan)), Line("  run     ", CostWords(plan), width),
+      Line("  limits  ", basis == nullptr ? "" : LimitWords(*basis), width));
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ struct FrameworkTraits : ModelCodeTraits {
   Cited<bool> flattens_gradients_at_step = {};
 
   // The optimizer's step where a run does not say. True in the second where releases of the last
-  // years differ: some copy a moment.
+  // years differ: some copy the second moments.
   Cited<OptimizerLoop> optimizer_loop = {};
   Cited<bool> optimizer_loop_is_open = {};
 

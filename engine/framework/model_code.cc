@@ -26,7 +26,8 @@ constexpr char kLigerOps[] = "linkedin/Liger-Kernel, src/liger_kernel/ops @ead96
 constexpr char kMegatronArguments[] =
     "NVIDIA/Megatron-LM, megatron/training/arguments.py @d98e8a64";
 constexpr char kTeBackends[] =
-    "NVIDIA/TransformerEngine, transformer_engine/pytorch/attention/dot_product_attention/utils.py, "
+    "NVIDIA/TransformerEngine, "
+    "transformer_engine/pytorch/attention/dot_product_attention/utils.py, "
     "get_attention_backend() @015d2257";
 constexpr char kTitanModelFiles[] = "pytorch/torchtitan, torchtitan/models @b5bcd76c6";
 constexpr char kFoundryLayers[] =
@@ -112,17 +113,16 @@ constexpr ModelCodeTraits LlmFoundryCode() {
 
 struct Row {
   absl::string_view name;
-  absl::string_view title;
   ModelCodeTraits traits;
 };
 
 // In the order of ModelCode.
-constexpr Row kRows[] = {{"plain", "plain PyTorch", PlainCode()},
-                         {"megatron", "Megatron", MegatronCode()},
-                         {"transformers", "Hugging Face transformers", TransformersCode()},
-                         {"torchtitan", "torchtitan", TorchtitanCode()},
-                         {"torchtune", "torchtune", TorchtuneCode()},
-                         {"llm_foundry", "llm-foundry", LlmFoundryCode()}};
+constexpr Row kRows[] = {{"plain", PlainCode()},
+                         {"megatron", MegatronCode()},
+                         {"transformers", TransformersCode()},
+                         {"torchtitan", TorchtitanCode()},
+                         {"torchtune", TorchtuneCode()},
+                         {"llm_foundry", LlmFoundryCode()}};
 static_assert(std::size(kRows) == kModelCodeCount);
 
 bool StartsWithOne(absl::string_view model, absl::Span<const absl::string_view> names) {
@@ -137,7 +137,6 @@ const Row& RowOf(ModelCode code) { return kRows[static_cast<size_t>(code)]; }
 }  // namespace
 
 absl::string_view ModelCodeName(ModelCode code) { return RowOf(code).name; }
-absl::string_view ModelCodeTitle(ModelCode code) { return RowOf(code).title; }
 const ModelCodeTraits& CodeTraitsOf(ModelCode code) { return RowOf(code).traits; }
 
 bool HasEagerAttention(absl::string_view model) {

@@ -60,8 +60,6 @@ struct ModelCodeTraits {
 
 // "transformers".
 absl::string_view ModelCodeName(ModelCode code);
-// "Hugging Face transformers".
-absl::string_view ModelCodeTitle(ModelCode code);
 
 const ModelCodeTraits& CodeTraitsOf(ModelCode code);
 

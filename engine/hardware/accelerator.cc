@@ -32,8 +32,8 @@ bool Multiplies(absl::string_view architecture, DataType type) {
   constexpr struct {
     absl::string_view architecture;
     Formats formats;
-  } kArchitectures[] = {{"Volta", kNone},   {"Turing", kNone},  {"Ampere", kBf16Too},
-                        {"CDNA2", kBf16Too}, {"Ada", kFp8Too},   {"Hopper", kFp8Too},
+  } kArchitectures[] = {{"Volta", kNone},    {"Turing", kNone}, {"Ampere", kBf16Too},
+                        {"CDNA2", kBf16Too}, {"Ada", kFp8Too},  {"Hopper", kFp8Too},
                         {"CDNA3", kFp8Too}};
   Formats formats = kBlocksToo;
   for (const auto& known : kArchitectures) {

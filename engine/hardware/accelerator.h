@@ -73,7 +73,8 @@ std::string SourceOf(const Accelerator& accelerator, const DatasheetValue& figur
 // NVIDIA's Ampere and AMD's CDNA 1, fp8 with Ada, Hopper and CDNA 3, block scales with Blackwell
 // and CDNA 4.
 // Source: NVIDIA, CUDA C++ Programming Guide, "Element Types, Precision and Matrix Sizes" of warp
-// matrix functions, and PTX ISA, "mma" and "tcgen05.mma"; AMD, ISA documents of CDNA 2 to 4, "MFMA".
+// matrix functions, and PTX ISA, "mma" and "tcgen05.mma"; AMD, ISA documents of CDNA 2 to 4,
+// "MFMA".
 bool Multiplies(absl::string_view architecture, DataType type);
 
 // The dense peak of a matrix multiplication in `type`: that of the matrix units where they support

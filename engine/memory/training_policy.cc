@@ -15,6 +15,33 @@ void RequireStorage(FieldViolations& violations, absl::string_view path, absl::s
                               "write FP64, FP32, FP16, BF16, FP8, FP8_E4M3 or FP8_E5M2"));
 }
 
+// True where bitsandbytes has a paged optimizer of that kind.
+bool IsPaged(OptimizerKind kind) {
+  return kind == OptimizerKind::kAdam || kind == OptimizerKind::kAdamw ||
+         kind == OptimizerKind::kLion || kind == OptimizerKind::kAdam8bit;
+}
+
+// Options that the optimizer does not have.
+void CheckOptions(const OptimizerSpec& optimizer, absl::string_view path,
+                  FieldViolations& violations) {
+  if (optimizer.quantization_block_size.has_value()) {
+    violations.RequireRange(path, "optimizer.quantization_block_size",
+                            *optimizer.quantization_block_size, 1, kMaxBlockSize);
+    if (optimizer.kind != OptimizerKind::kAdam8bit) {
+      violations.Add(FieldPath(path, "optimizer.quantization_block_size"),
+                     "is an option of KIND_ADAM_8BIT: leave it out, or choose that kind");
+    }
+  }
+  if (optimizer.paged && !IsPaged(optimizer.kind)) {
+    violations.Add(FieldPath(path, "optimizer.paged"),
+                   "is of ADAM, ADAMW, LION and ADAM_8BIT, which bitsandbytes pages: leave it out");
+  }
+  if (optimizer.adafactor_momentum && optimizer.kind != OptimizerKind::kAdafactor) {
+    violations.Add(FieldPath(path, "optimizer.adafactor_momentum"),
+                   "is an option of KIND_ADAFACTOR: leave it out, or choose that kind");
+  }
+}
+
 }  // namespace
 
 double StepCopyShare(OptimizerKind kind, OptimizerLoop loop) {
@@ -65,14 +92,6 @@ void CheckPolicy(const PrecisionPolicy& policy, const OptimizerSpec& optimizer,
                    "are fp32, narrower than fp64 weights: leave them out");
   }
   const bool quantized = optimizer.kind == OptimizerKind::kAdam8bit;
-  if (optimizer.quantization_block_size.has_value()) {
-    violations.RequireRange(path, "optimizer.quantization_block_size",
-                            *optimizer.quantization_block_size, 1, kMaxBlockSize);
-    if (!quantized) {
-      violations.Add(FieldPath(path, "optimizer.quantization_block_size"),
-                     "is an option of KIND_ADAM_8BIT: leave it out, or choose that kind");
-    }
-  }
   if (optimizer.kind == OptimizerKind::kSgd &&
       policy.optimizer_data_type != DataType::kUnspecified) {
     violations.Add(FieldPath(path, "precision.optimizer_data_type"),
@@ -82,16 +101,7 @@ void CheckPolicy(const PrecisionPolicy& policy, const OptimizerSpec& optimizer,
     violations.Add(FieldPath(path, "precision.optimizer_data_type"),
                    "does not go with KIND_ADAM_8BIT, which has a format of its own: leave it out");
   }
-  if (optimizer.paged && optimizer.kind != OptimizerKind::kAdam &&
-      optimizer.kind != OptimizerKind::kAdamw && optimizer.kind != OptimizerKind::kLion &&
-      !quantized) {
-    violations.Add(FieldPath(path, "optimizer.paged"),
-                   "is of ADAM, ADAMW, LION and ADAM_8BIT, which bitsandbytes pages: leave it out");
-  }
-  if (optimizer.adafactor_momentum && optimizer.kind != OptimizerKind::kAdafactor) {
-    violations.Add(FieldPath(path, "optimizer.adafactor_momentum"),
-                   "is an option of KIND_ADAFACTOR: leave it out, or choose that kind");
-  }
+  CheckOptions(optimizer, path, violations);
 }
 
 }  // namespace sextant

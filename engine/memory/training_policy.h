@@ -46,7 +46,7 @@ struct OptimizerSpec {
   absl::optional<int64_t> quantization_block_size = {};  // kAdam8bit only
 };
 
-// The bytes of a step's copy of one moment in a step of `loop`, as a share of all moments: torch's
+// The bytes that a step of `loop` copies, as a share of all moments: torch's
 // foreach implementation takes the square roots of all second moments at once.
 // Source: pytorch/pytorch, torch/optim/adamw.py, _multi_tensor_adamw() (exp_avg_sq_sqrt).
 double StepCopyShare(OptimizerKind kind, OptimizerLoop loop);

@@ -38,8 +38,7 @@ class JobBuilder {
     FillState();
     FillPipeline();
     job_.buffers = BuffersOf(layout_.framework, job_.layout);
-    job_.buffers.optimizer_loop =
-        context_.optimizer.loop.value_or(traits_.optimizer_loop.value);
+    job_.buffers.optimizer_loop = context_.optimizer.loop.value_or(traits_.optimizer_loop.value);
     CheckDeferral();
     job_.reserve = ReserveOf(layout_.framework, {.generation = context_.generation,
                                                  .experts = HasExperts(context_.spec),

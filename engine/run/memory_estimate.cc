@@ -227,7 +227,7 @@ class OpenChoices {
     return Try({std::string(kLossField.path), assumed, other}, in_.context, choice, true);
   }
 
-  // A release that copies a moment in its step.
+  // A release whose step copies the second moments.
   absl::Status AddOptimizer() {
     const FrameworkTraits& traits = in_.choice.layout.framework.traits();
     const OptimizerSpec& optimizer = in_.context.optimizer;
@@ -247,8 +247,8 @@ class OpenChoices {
   // A kernel that keeps scores in memory.
   absl::Status AddAttention() {
     const UsualAttention& usual = in_.context.attention;
-    const bool may_differ = usual.evidence != AttentionEvidence::kKnown &&
-                            usual.kernel == AttentionKernel::kFlash;
+    const bool may_differ =
+        usual.evidence != AttentionEvidence::kKnown && usual.kernel == AttentionKernel::kFlash;
     if (in_.choice.layout.attention.has_value() || !may_differ) return absl::OkStatus();
     JobChoice choice = in_.choice;
     choice.layout.attention = AttentionKernel::kUnfused;

@@ -66,9 +66,8 @@ struct RunChange {
   friend bool operator==(const RunChange&, const RunChange&) = default;
 };
 
-using SettingValue =
-    absl::variant<int64_t, bool, ZeroStage, RecomputePolicy, AttentionKernel, LossKind,
-                  OptimizerLoop>;
+using SettingValue = absl::variant<int64_t, bool, ZeroStage, RecomputePolicy, AttentionKernel,
+                                   LossKind, OptimizerLoop>;
 
 // A setting and its new value.
 struct ChangedSetting {

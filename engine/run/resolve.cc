@@ -98,10 +98,9 @@ class Resolver {
     const Accelerator* const product = KnownProduct(run_.cluster.device, accelerator);
     if (product != nullptr) out_.generation = GenerationOf(product->architecture);
     const PrecisionPolicy given = PrecisionOn(product);
-    out_.precision = run_.layout.has_value()
-                         ? WithDefaults(given, run_.layout->framework.traits(),
-                                        run_.training.optimizer.kind)
-                         : WithDefaults(given);
+    out_.precision = run_.layout.has_value() ? WithDefaults(given, run_.layout->framework.traits(),
+                                                            run_.training.optimizer.kind)
+                                             : WithDefaults(given);
     if ((run_.model.preset.empty() || preset != nullptr) && IsShapeSound(violations_)) {
       ResolveModel(preset);
     }
@@ -167,8 +166,7 @@ class Resolver {
     if (with_shape != faults || violations_.Mentions("model.changes")) return;
     out_.model_name = out_.shape.name;
     if (run_.layout.has_value()) {
-      out_.attention =
-          UsualAttentionOf(run_.layout->framework, out_.model_name, out_.generation);
+      out_.attention = UsualAttentionOf(run_.layout->framework, out_.model_name, out_.generation);
     }
     if (out_.shape.checked == nullptr) work_.CountModel();
     const absl::Status counted = CheckShape(out_.shape);

@@ -122,7 +122,8 @@ class ChangeList {
   }
 
   bool IsUnfused() const {
-    return choice_.layout.attention.value_or(context_.attention.kernel) == AttentionKernel::kUnfused;
+    return choice_.layout.attention.value_or(context_.attention.kernel) ==
+           AttentionKernel::kUnfused;
   }
 
   // True where the framework can divide state so.

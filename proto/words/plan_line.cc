@@ -127,11 +127,11 @@ std::string OpenChoicesWords(const v1::Memory& memory) {
         choice.spanned() && std::abs(choice.peak_bytes().expected() - peak) > kNotable * peak;
     if (!choice.decides_verdict() && !widens) continue;
     const v1::ChangedSetting& setting = choice.setting();
-    out.push_back(absl::StrCat(
-        PlanFieldWord(setting.field()), "=", ValueText(setting.field(), setting.old_value()),
-        " assumed; ", ValueText(setting.field(), setting.new_value()), ": ",
-        text::IntervalText(choice.peak_bytes()),
-        choice.decides_verdict() ? ", another verdict" : ""));
+    out.push_back(absl::StrCat(PlanFieldWord(setting.field()), "=",
+                               ValueText(setting.field(), setting.old_value()), " assumed; ",
+                               ValueText(setting.field(), setting.new_value()), ": ",
+                               text::IntervalText(choice.peak_bytes()),
+                               choice.decides_verdict() ? ", another verdict" : ""));
   }
   return absl::StrJoin(out, "; ");
 }

@@ -48,8 +48,7 @@ using LossKindPair = OneLater<LossKind::kVocabularyParallelCompiled, v1::KernelC
 using ExpertDispatchPair =
     OneLater<ExpertDispatch::kAllGather, v1::KernelChoices::ExpertDispatch_MAX>;
 using ExpertScalingPair = OneLater<ExpertScaling::kAfterDown, v1::KernelChoices::ExpertScaling_MAX>;
-using OptimizerLoopPair =
-    OneLater<OptimizerLoop::kForLoop, v1::OptimizerSpec::Implementation_MAX>;
+using OptimizerLoopPair = OneLater<OptimizerLoop::kForLoop, v1::OptimizerSpec::Implementation_MAX>;
 using ModelCodePair = OneLater<ModelCode::kLlmFoundry, v1::FrameworkMemory::ModelCode_MAX>;
 using FrameworkPair = OneLater<Framework::kTorchtune, v1::FrameworkMemory::Kind_MAX>;
 using VerdictPair = OneLater<Verdict::kStateFits, v1::Verdict_MAX>;

@@ -35,8 +35,8 @@ TrainingSpec TrainingFrom(const v1::TrainingSpec& m, FieldViolations& violations
   out.precision = PrecisionFrom(m.precision(), violations);
   out.optimizer.kind = OptimizerKindPair::From(m.optimizer().kind(), "training.optimizer.kind",
                                                violations, OptimizerKind::kAdamw);
-  out.optimizer.loop = OptimizerLoopPair::Find(
-      m.optimizer().implementation(), "training.optimizer.implementation", violations);
+  out.optimizer.loop = OptimizerLoopPair::Find(m.optimizer().implementation(),
+                                               "training.optimizer.implementation", violations);
   out.optimizer.paged = m.optimizer().paged();
   out.optimizer.adafactor_momentum = m.optimizer().adafactor_momentum();
   if (m.optimizer().has_quantization_block_size()) {

@@ -158,9 +158,9 @@ void WriteAxolotlOptimizer(const Setting& setting, Writing& writing) {
     writing.refusals.Add("training.optimizer.quantization_block_size", "it takes 256");
   }
   const std::string kind = FieldOf(optimizer, "kind").value_or("adamw");
-  if (kind == "adamw" && optimizer.paged()) return writing.list.Add(setting.name, "paged_adamw_32bit");
-  if (kind == "adamw" &&
-      optimizer.implementation() == v1::OptimizerSpec::IMPLEMENTATION_FOREACH) {
+  if (kind == "adamw" && optimizer.paged())
+    return writing.list.Add(setting.name, "paged_adamw_32bit");
+  if (kind == "adamw" && optimizer.implementation() == v1::OptimizerSpec::IMPLEMENTATION_FOREACH) {
     return writing.list.Add(setting.name, "adamw_torch");
   }
   for (const SettingWord& word : WordsOf(kWrittenOptimizers)) {

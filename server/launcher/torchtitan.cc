@@ -14,7 +14,6 @@ namespace sextant::server {
 namespace {
 
 constexpr int64_t kUsualBatch = 8;  // torchtitan's local_batch_size
-constexpr int64_t kUsualSteps = 10'000;
 
 constexpr char kFlavor[] = "model.flavor";
 constexpr char kConverters[] = "model.converters";
@@ -25,9 +24,6 @@ constexpr char kExpertTensor[] = "layout.parallel.expert_tensor_parallel_size";
 constexpr char kZero[] = "layout.sharding.zero_stage";
 constexpr char kShares[] = "layout.sequence_parallel";
 
-void ReadDescription(const Setting& setting, Reading& reading) {
-  (void)reading.file.Text(setting.name);
-}
 void WriteDescription(const Setting& setting, Writing& writing) {
   writing.list.Add(setting.name, writing.run.model_name);
 }
@@ -77,7 +73,7 @@ void ReadGlobalBatch(const Setting& setting, Reading& reading) {
 }
 
 void ReadSteps(const Setting& setting, Reading& reading) {
-  reading.out.step_count = reading.file.Count(setting.name).value_or(kUsualSteps);
+  reading.out.step_count = reading.file.Count(setting.name).value_or(10'000);
 }
 void WriteSteps(const Setting& setting, Writing& writing) {
   const int64_t sequences = SequenceCount(writing.training());
@@ -234,32 +230,34 @@ void ReadCompilation(const Setting& setting, Reading& reading) {
 }
 void WriteCompilation(const Setting& setting, Writing& writing) {
   const SoftwareConstants constants = ConstantsOfRun(writing.run.request, writing.sizes);
-  const double ratio = constants.of(StackConstant::kMemoryPassTimeRatio);
-  writing.list.Add(setting.name, ratio < EagerMemoryPassRatio());
+  writing.list.Add(setting.name,
+                   constants.of(StackConstant::kMemoryPassTimeRatio) < EagerMemoryPassRatio());
 }
 
 void ReadImplementation(const Setting& setting, Reading& reading) {
-  const std::string loop = reading.file.Choose(setting.name, "fused|foreach|for-loop", "fused");
-  if (loop.empty() || loop == "fused") return;
+  const std::string loop = reading.file.Choose(setting.name, "fused=|foreach|for-loop", "");
+  if (loop.empty()) return;
   reading.Set("training.optimizer.implementation", loop);
   reading.layout().mutable_software()->set_optimizer_time_ratio(kUnfusedOptimizerRatio);
 }
 void WriteImplementation(const Setting& setting, Writing& writing) {
   const SoftwareConstants constants = ConstantsOfRun(writing.run.request, writing.sizes);
   const bool fused = constants.of(StackConstant::kOptimizerTimeRatio) < kUnfusedOptimizerRatio;
-  const auto given = FieldOf(writing.training().optimizer(), "implementation");
-  writing.list.Add(setting.name, given.value_or(fused ? "fused" : "foreach"));
+  writing.list.Add(setting.name, FieldOf(writing.training().optimizer(), "implementation")
+                                     .value_or(fused ? "fused" : "foreach"));
 }
 
 void WriteCopies(const Setting& setting, Writing& writing) {
   if (writing.sizes.expert == 1) return;
   const SoftwareConstants constants = ConstantsOfRun(writing.run.request, writing.sizes);
-  const bool once = constants.of(StackConstant::kOneCopyPerNode) > 0;
-  writing.list.Add(setting.name, once ? "deepep" : "standard");
+  writing.list.Add(setting.name,
+                   constants.of(StackConstant::kOneCopyPerNode) > 0 ? "deepep" : "standard");
 }
 
 constexpr Setting kTorchtitanSettings[] = {
-    Other("job.description").By(ReadDescription, WriteDescription),
+    Other("job.description")
+        .By([](const Setting& setting, Reading& reading) { (void)reading.file.Text(setting.name); },
+            WriteDescription),
     Other("model.name").By(ReadTorchtitanModel, WriteTorchtitanModel),
     Choice("optimizer.name", "training.optimizer.kind", "Adam=adam|AdamW=adamw")
         .Only("adam|adamw")

@@ -124,8 +124,8 @@ class Table : private Lines {
   explicit Table(const FrameworkTraits& traits) : Lines(traits.name), traits_(traits) {}
 
   void Defaults() const {
-    Row("model code", Cited<std::string>{std::string(ModelCodeName(traits_.code)),
-                                         traits_.codes.source});
+    Row("model code",
+        Cited<std::string>{std::string(ModelCodeName(traits_.code)), traits_.codes.source});
     Row("model codes that it trains",
         Cited<std::string>{CodesText(traits_.codes.value), traits_.codes.source});
     Row("type of weights", traits_.weights);

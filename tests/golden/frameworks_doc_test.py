@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """docs/frameworks.md lists the engine's tables of frameworks, of model codes and of software
-stacks, as docs/frameworks.csv, docs/model_codes.csv and docs/software_stacks.csv do with sources, of
-which each cell has one.
+stacks, as docs/frameworks.csv, docs/model_codes.csv and docs/software_stacks.csv do with sources,
+of which each cell has one.
 --write writes them."""
 
 import csv
@@ -32,18 +32,19 @@ parameter under mixed precision, divided evenly over all devices.
 CODES_HEAD = """
 ## Model codes
 
-A framework holds the state and moves it; whose code computes the model and its loss is a setting of
-its own, `layout.framework.model_code`. A framework's name stands for a pair: the lines above are
-those of the code that it usually trains. DeepSpeed has two: under tensor or pipeline parallelism
-Megatron's (Megatron-DeepSpeed), else Hugging Face's transformers, whose logits are whole and are
-kept in three types (docs/memory.md, "What stands around the layers"). Where neither the code nor the loss is given, the
-answer names the other loss and what it takes (`open_choices`), and its interval holds both.
+A framework holds the state and moves it; whose code computes the model and its loss is a setting
+of its own, `layout.framework.model_code`. A framework's name stands for a pair: the lines above
+are those of the code that it usually trains. DeepSpeed has two: under tensor or pipeline
+parallelism Megatron's (Megatron-DeepSpeed), else Hugging Face's transformers, whose logits are
+whole and are kept in three types (docs/memory.md, "What stands around the layers"). Where neither
+the code nor the loss is given, the answer names the other loss and what it takes
+(`open_choices`), and its interval holds both.
 
-Attention follows the code, the model's class and the device. BLOOM, MPT and T5 of transformers have
-scores in memory in every release. GPT-2, OPT and GPT-NeoX got fused attention in 2024, so that the
-interval holds both; of other classes the answer says where scores in memory would change the
-verdict. FlashAttention needs an Ampere GPU or a later one: on Volta and Turing Megatron's code has
-scores in memory. The source of each cell: [model_codes.csv](model_codes.csv).
+Attention follows the code, the model's class and the device. BLOOM, MPT and T5 of transformers
+have scores in memory in every release. GPT-2, OPT and GPT-NeoX got fused attention in 2024, so
+that the interval holds both; of other classes the answer says where scores in memory would change
+the verdict. FlashAttention needs an Ampere GPU or a later one: on Volta and Turing Megatron's
+code has scores in memory. The source of each cell: [model_codes.csv](model_codes.csv).
 
 """
 

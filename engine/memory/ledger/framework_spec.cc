@@ -104,7 +104,8 @@ void CheckCode(const FrameworkSpec& framework, FieldViolations& violations) {
   const FrameworkTraits& traits = framework.traits();
   if (!framework.code.has_value()) return;
   if (!framework.named) {
-    return violations.Add(kField, "needs layout.framework.kind: the framework that trains the code");
+    return violations.Add(kField,
+                          "needs layout.framework.kind: the framework that trains the code");
   }
   if ((traits.codes.value & CodeBit(*framework.code)) != 0) return;
   std::string known;
@@ -113,9 +114,9 @@ void CheckCode(const FrameworkSpec& framework, FieldViolations& violations) {
     if ((traits.codes.value & CodeBit(code)) == 0) continue;
     absl::StrAppend(&known, known.empty() ? "" : ", ", ModelCodeName(code));
   }
-  violations.Add(kField, absl::StrCat("is not trained by ", traits.title, ": write ", known,
-                                      ", or another layout.framework.kind (", traits.codes.source,
-                                      ")"));
+  violations.Add(kField,
+                 absl::StrCat("is not trained by ", traits.title, ": write ", known,
+                              ", or another layout.framework.kind (", traits.codes.source, ")"));
 }
 
 PrecisionPolicy WithDefaults(PrecisionPolicy policy, const FrameworkTraits& traits,
@@ -145,9 +146,8 @@ PrecisionPolicy WithDefaults(PrecisionPolicy policy, const FrameworkTraits& trai
   const bool alone = !policy.master_weights.value_or(true) && HasTypedState(optimizer);
   if (alone && traits.moments_as_weights.value &&
       policy.optimizer_data_type == DataType::kUnspecified) {
-    policy.optimizer_data_type = policy.weight_data_type == DataType::kUnspecified
-                                     ? computed
-                                     : policy.weight_data_type;
+    policy.optimizer_data_type =
+        policy.weight_data_type == DataType::kUnspecified ? computed : policy.weight_data_type;
   }
   return WithDefaults(policy);
 }

@@ -18,7 +18,7 @@ namespace sextant {
 
 struct FrameworkSpec {
   Framework kind = Framework::kMegatronLm;
-  bool named = false;  // by the request
+  bool named = false;                   // by the request
   absl::optional<ModelCode> code = {};  // absent: the one that the framework usually trains
   bool code_assumed = false;            // `code` is not the request's
   // A search looks for its layouts, and finds none that it refuses. Of a layout or a schedule that

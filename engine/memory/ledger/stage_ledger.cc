@@ -301,18 +301,16 @@ StandingBuffers StageLedger::StandingOf(int64_t stage) const {
 Bytes StageLedger::StepCopies(const StageState& state) const {
   const int64_t kept = StorageBytes(context_.job.state.precision.gradient_data_type);
   const BufferSpec& buffers = context_.job.buffers;
-  const double share =
-      StepCopyShare(context_.job.state.optimizer.kind, buffers.optimizer_loop);
-  const Bytes moment(
-      RoundedInt(static_cast<double>(state.optimizer_state.value()) * share));
+  const double share = StepCopyShare(context_.job.state.optimizer.kind, buffers.optimizer_loop);
+  const Bytes moment(RoundedInt(static_cast<double>(state.optimizer_state.value()) * share));
   if (!buffers.widens_gradients_at_step || kept >= 4) return moment;
   const Bytes flat(buffers.flattens_gradients_at_step ? state.master_weights.value() / 4 * kept
                                                       : 0);
   return state.master_weights + flat + moment;
 }
 
-// The copies, which no block of a freed activation has room for, and the blocks together, beyond the
-// larger of the two that is counted.
+// The copies, which no block of a freed activation has room for, and the blocks together, beyond
+// the larger of the two that is counted.
 Bytes StageLedger::StepCache(const StageState& state, const PeakBytes& peak) const {
   if (!context_.job.buffers.flattens_gradients_at_step) return Bytes(0);
   const Bytes copies = StepCopies(state);

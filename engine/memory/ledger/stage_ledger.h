@@ -153,7 +153,7 @@ class StageLedger {
   Bytes DeferredHead(const StageContent& content) const;
   bool HasHead(int64_t stage) const;
   // Copies in the optimizer step: of a rank's gradients, in fp32 and flat in their own type, and of
-  // a moment.
+  // the second moments.
   Bytes StepCopies(const StageState& state) const;
   // The bytes of micro-batches and gradients in `phase`, in which `in_flight` bytes are alive
   // without state, and those of the optimizer step, which replaces them.

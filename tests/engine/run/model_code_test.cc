@@ -19,7 +19,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // `preset` on eight `device`s, all state divided, one sequence of 2,048 tokens each.
-RunSpec RunOf(Framework framework, absl::string_view preset, absl::string_view device = "a100-sxm-80") {
+RunSpec RunOf(Framework framework, absl::string_view preset,
+              absl::string_view device = "a100-sxm-80") {
   RunSpec run;
   run.model.preset = preset;
   run.training.token_count = 1'000'000;
@@ -52,7 +53,8 @@ double ExpectedGib(const RunSpec& run) {
 }
 
 TEST(ModelCode, IsOfTheFrameworksThatTrainIt) {
-  EXPECT_EQ(ViolationOf(With(RunOf(Framework::kDeepSpeed, "llama-2-7b"), ModelCode::kMegatron)), "");
+  EXPECT_EQ(ViolationOf(With(RunOf(Framework::kDeepSpeed, "llama-2-7b"), ModelCode::kMegatron)),
+            "");
   EXPECT_THAT(
       ViolationOf(With(RunOf(Framework::kMegatronLm, "llama-2-7b"), ModelCode::kTransformers)),
       HasSubstr("layout.framework.model_code: is not trained by Megatron-LM: write megatron"));

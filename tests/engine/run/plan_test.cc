@@ -139,8 +139,7 @@ TEST(PlanRun, CountsMemoryOnEveryProductInEveryComputeType) {
       run.training.precision.compute_data_type = type;
       run.options.assumed_mfu.reset();
       if (!Multiplies(accelerator.architecture, type)) {
-        EXPECT_THAT(PlanRun(run),
-                    NamesFields(ElementsAre("training.precision.compute_data_type")));
+        EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("training.precision.compute_data_type")));
         continue;
       }
       const Plan plan = Planned(run);
