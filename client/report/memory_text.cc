@@ -147,7 +147,7 @@ std::string MemoryHead(const v1::PlanRunRequest& request, const v1::Plan& plan, 
       Wrap(verdict, absl::StrCat(HostVerdictText(memory), PeakText(memory), ChanceText(plan)), 2,
            width),
       Line("  headroom  ", HeadroomText(memory.headroom_bytes()), width),
-      Line("  open      ", words::OpenChoicesWords(memory), width),
+      Line("  open      ", words::OpenChoicesWords(plan), width),
       HostLine("  host      ", memory, width), capacity, run,
       brief ? FirstLines(layout, 3) : layout, ShardingLine(planned.sharding(), memory, width));
 }

@@ -202,7 +202,7 @@ std::string DecidingLines(const v1::Plan& plan, bool brief, size_t width) {
       Line("  model   ", UnreadFieldsWords(plan.unread_config_fields()), width),
       Line("  servers ", AssumedNodesWords({&plan}), width),
       cut("  layout  ", plan.has_search() ? LayoutWordsOf(plan.search()) : ""),
-      MemoryLine(plan, width), Line("  open    ", words::OpenChoicesWords(plan.memory()), width),
+      MemoryLine(plan, width), Line("  open    ", words::OpenChoicesWords(plan), width),
       brief ? "" : CountsLine(plan, width), cut("  change  ", NearestChange(plan)),
       cut("  time    ", HeadlineTime(plan)), Line("  run     ", CostWords(plan), width),
       Line("  limits  ", basis == nullptr ? "" : LimitWords(*basis), width));

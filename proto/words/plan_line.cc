@@ -72,7 +72,7 @@ std::string MemoryOf(const v1::Plan& plan) {
   const std::string usable = absl::StrCat(" of ", Gib(memory.capacity().usable_bytes()), " usable");
   if (memory.scope() == v1::MEMORY_SCOPE_LAYOUT) {
     const std::string count = text::UnmodelledCount(memory);
-    const std::string open = OpenChoicesWords(memory);
+    const std::string open = OpenChoicesWords(plan);
     return absl::StrCat(text::IntervalText(memory.peak_bytes()), usable,
                         count.empty() ? "" : absl::StrCat(", ", count),
                         open.empty() ? "" : absl::StrCat(", ", open));
@@ -119,10 +119,10 @@ std::string ChangeWords(const v1::FittingChange& change) {
   return absl::StrJoin(settings, " and ");
 }
 
-std::string OpenChoicesWords(const v1::Memory& memory) {
+std::string OpenChoicesWords(const v1::Plan& plan) {
+  const double peak = plan.memory().peak_bytes().expected();
   std::vector<std::string> out;
-  for (const v1::OpenChoice& choice : memory.open_choices()) {
-    const double peak = memory.peak_bytes().expected();
+  for (const v1::OpenChoice& choice : plan.open_choices()) {
     const bool widens =
         choice.spanned() && std::abs(choice.peak_bytes().expected() - peak) > kNotable * peak;
     if (!choice.decides_verdict() && !widens) continue;

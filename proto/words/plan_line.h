@@ -32,7 +32,7 @@ std::string ChangeWords(const v1::FittingChange& change);
 
 // "--attention=flash assumed; unfused: 96.22 GiB (93.03 to 104.42), another verdict": choices that
 // the request leaves open, if they change the verdict or a twentieth of the peak. "" without such.
-std::string OpenChoicesWords(const v1::Memory& memory);
+std::string OpenChoicesWords(const v1::Plan& plan);
 
 // "--zero=optimizer (now none): 52.77 GiB": the cheapest change that makes the run fit, and the
 // peak after it; "" where it fits, or none does.

@@ -203,9 +203,6 @@ void LayoutTo(MemoryEstimate& estimate, bool full, SourceNumbers& sources, v1::M
   for (std::string& setting : estimate.unmodelled_settings) {
     out->add_unmodelled_settings(std::move(setting));
   }
-  for (OpenChoice& choice : estimate.open_choices) {
-    OpenChoiceTo(std::move(choice), out->add_open_choices());
-  }
   if (!full) return;
   int64_t number = 0;
   for (const StageEstimate& stage : estimate.stages) {
@@ -285,7 +282,12 @@ void StepTo(DerivationStep step, SourceNumbers& sources, v1::DerivationStep* out
 void PlanTo(Plan plan, bool full, v1::Plan* out) {
   SourceNumbers sources(full ? out->mutable_sources() : nullptr);
   out->set_verdict(VerdictPair::To(plan.verdict()));
-  if (plan.memory_estimate.has_value()) out->set_fit_chance(plan.memory_estimate->fit_chance);
+  if (plan.memory_estimate.has_value()) {
+    out->set_fit_chance(plan.memory_estimate->fit_chance);
+    for (OpenChoice& choice : plan.memory_estimate->open_choices) {
+      OpenChoiceTo(std::move(choice), out->add_open_choices());
+    }
+  }
   out->set_model_name(Text(plan.model_name));
   out->set_device(Text(plan.device));
   out->set_device_count(plan.device_count);

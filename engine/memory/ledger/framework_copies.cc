@@ -263,4 +263,14 @@ void AppendCastRows(const CopiesContext& context, int64_t stage, StagePhase phas
   CastWeights(context, stage).ForEachAt(phase, [&list](const auto&... of) { list(of...); });
 }
 
+Bytes StepCopiesOf(const MemoryJob& job, const StageState& state) {
+  const double share = StepCopyShare(job.state.optimizer.kind, job.buffers.optimizer_loop);
+  const Bytes moments(RoundedInt(static_cast<double>(state.optimizer_state.value()) * share));
+  const int64_t kept = StorageBytes(job.state.precision.gradient_data_type);
+  if (!job.buffers.widens_gradients_at_step || kept >= 4) return moments;
+  const Bytes flat(job.buffers.flattens_gradients_at_step ? state.master_weights.value() / 4 * kept
+                                                          : 0);
+  return state.master_weights + flat + moments;
+}
+
 }  // namespace sextant

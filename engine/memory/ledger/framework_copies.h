@@ -55,6 +55,11 @@ struct FrameworkCopies {
 // Allocates nothing.
 FrameworkCopies FrameworkCopiesOf(const CopiesContext& context, int64_t stage);
 
+// Copies in the optimizer step of a rank that holds `state`: of gradients, in fp32 and flat in
+// their own type, and of second moments. Master weights are fp32, and divided as the gradients that
+// update them.
+Bytes StepCopiesOf(const MemoryJob& job, const StageState& state);
+
 // The copies of two stages on one GPU.
 FrameworkCopies SumOf(const FrameworkCopies& a, const FrameworkCopies& b);
 

@@ -297,23 +297,11 @@ StandingBuffers StageLedger::StandingOf(int64_t stage) const {
   return StandingBuffersOf(copies_, stage, HasHead(stage));
 }
 
-// Master weights are fp32, and divided as the gradients that update them.
-Bytes StageLedger::StepCopies(const StageState& state) const {
-  const int64_t kept = StorageBytes(context_.job.state.precision.gradient_data_type);
-  const BufferSpec& buffers = context_.job.buffers;
-  const double share = StepCopyShare(context_.job.state.optimizer.kind, buffers.optimizer_loop);
-  const Bytes moment(RoundedInt(static_cast<double>(state.optimizer_state.value()) * share));
-  if (!buffers.widens_gradients_at_step || kept >= 4) return moment;
-  const Bytes flat(buffers.flattens_gradients_at_step ? state.master_weights.value() / 4 * kept
-                                                      : 0);
-  return state.master_weights + flat + moment;
-}
-
 // The copies, which no block of a freed activation has room for, and the blocks together, beyond
 // the larger of the two that is counted.
 Bytes StageLedger::StepCache(const StageState& state, const PeakBytes& peak) const {
   if (!context_.job.buffers.flattens_gradients_at_step) return Bytes(0);
-  const Bytes copies = StepCopies(state);
+  const Bytes copies = StepCopiesOf(context_.job, state);
   if (!peak.in_step() || !peak.working.ok()) return copies;
   return std::max(Bytes(peak.working.value()) + copies - peak.stepping, Bytes(0));
 }
@@ -349,7 +337,7 @@ StageLedger::PeakBytes StageLedger::PeakBytesOf(const StageContent& content, Byt
   return {.working = CheckedInt(in_flight.value()) + content.most_received.value() +
                      content.held.copies.whole_gradients.value() +
                      GradientsAt(phase, content).value(),
-          .stepping = content.held.gather_bucket + StepCopies(content.held.state) +
+          .stepping = content.held.gather_bucket + StepCopiesOf(context_.job, content.held.state) +
                       GradientsAt(PeakPhase::kOptimizerStep, content)};
 }
 
@@ -372,7 +360,7 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
   const StageState& state = content.held.state;
   const ChunkWork work = WorkOf(peak.point, content);
   out.phase = PeakPhaseOf(work.phase);
-  const Bytes copies = StepCopies(state);
+  const Bytes copies = StepCopiesOf(context_.job, state);
   const PeakBytes peak_bytes = PeakBytesOf(content, peak.size, out.phase);
   const bool step = peak_bytes.in_step();
   out.step_cache = StepCache(state, peak_bytes);

@@ -152,9 +152,6 @@ class StageLedger {
   // Head inputs and logits' gradients that earlier micro-batches keep for it.
   Bytes DeferredHead(const StageContent& content) const;
   bool HasHead(int64_t stage) const;
-  // Copies in the optimizer step: of a rank's gradients, in fp32 and flat in their own type, and of
-  // the second moments.
-  Bytes StepCopies(const StageState& state) const;
   // The bytes of micro-batches and gradients in `phase`, in which `in_flight` bytes are alive
   // without state, and those of the optimizer step, which replaces them.
   struct PeakBytes {

@@ -50,17 +50,20 @@ LedgerRow BucketRow(absl::string_view name, Bytes size, absl::string_view alive)
           .source = "docs/memory.md"};
 }
 
-LedgerRow StepCopiesRow(Bytes size) {
-  return {.kind = LedgerKind::kTransient,
-          .module = "optimizer",
-          .name = "gradient_copies",
-          .element_kind = RowElements::kByte,
-          .element_bits = kBitsPerByte,
-          .elements = size.value(),
-          .size = size,
-          .alive = "in the optimizer step",
-          .why = "fp32 weights are updated with fp32 gradients",
-          .source = "docs/memory.md"};
+// `widens`: the copies are of gradients, and else of second moments.
+void AddStepCopies(Bytes size, bool widens, LedgerRows& rows) {
+  if (size == Bytes(0)) return;
+  rows.push_back({.kind = LedgerKind::kTransient,
+                  .module = "optimizer",
+                  .name = widens ? "gradient_copies" : "second_moment_copies",
+                  .element_kind = RowElements::kByte,
+                  .element_bits = kBitsPerByte,
+                  .elements = size.value(),
+                  .size = size,
+                  .alive = "in the optimizer step",
+                  .why = widens ? "fp32 weights are updated with fp32 gradients"
+                                : "the square roots of all are taken at once",
+                  .source = "docs/memory.md"});
 }
 
 // Sets the chunk of the rows from `first` on, where the stage has several chunks. Functions that
@@ -161,8 +164,8 @@ absl::Status StageLedger::Append(int64_t stage, const StageContent& content,
   }
   AppendStandingRows(content.held.standing, rows);
   if (memory.phase == PeakPhase::kOptimizerStep) {
-    const Bytes copies = StepCopies(content.held.state);
-    if (copies > Bytes(0)) rows.push_back(StepCopiesRow(copies));
+    AddStepCopies(StepCopiesOf(context_.job, content.held.state),
+                  context_.job.buffers.widens_gradients_at_step, rows);
     if (content.held.gather_bucket > Bytes(0)) {
       rows.push_back(
           BucketRow("gather_bucket", content.held.gather_bucket, "in the optimizer step"));

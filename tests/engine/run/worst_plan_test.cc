@@ -174,8 +174,9 @@ TEST(WorstPlans, AreNoneOfLargeLayouts) {
   using worst_plans::RunOf;
   constexpr int kPhases = kMaxBatchPhases;
   std::vector<RunSpec> runs = {
-      RunOf({.kinds = 4, .runs = 64, .layers = 128, .stages = 128, .timed = true, .phases = kPhases},
-            true),
+      RunOf(
+          {.kinds = 4, .runs = 64, .layers = 128, .stages = 128, .timed = true, .phases = kPhases},
+          true),
       RunOf({.kinds = 4,
              .runs = 64,
              .layers = 1024,
