@@ -172,17 +172,18 @@ TEST(WorstPlans, SayOnHowManyDevicesTheyCanBePredicted) {
 // layers, whose micro-batches come to no steady state, of 64.
 TEST(WorstPlans, AreNoneOfLargeLayouts) {
   using worst_plans::RunOf;
-  constexpr int kMost = kMaxBatchPhases;
+  constexpr int kPhases = kMaxBatchPhases;
   std::vector<RunSpec> runs = {
-      RunOf({.kinds = 4, .runs = 64, .layers = 128, .stages = 128, .timed = true, .phases = kMost},
-            true),
+      RunOf(
+          {.kinds = 4, .runs = 64, .layers = 128, .stages = 128, .timed = true, .phases = kPhases},
+          true),
       RunOf({.kinds = 4,
              .runs = 64,
              .layers = 1024,
              .stages = 128,
              .virtual_stages = 8,
              .timed = true,
-             .phases = kMost},
+             .phases = kPhases},
             true),
       RunOf({.kinds = 4,
              .runs = 64,
@@ -190,7 +191,7 @@ TEST(WorstPlans, AreNoneOfLargeLayouts) {
              .stages = 16,
              .uneven = true,
              .timed = true,
-             .phases = kMost},
+             .phases = kPhases},
             true),
       RunOf({.kinds = 4,
              .runs = 64,
