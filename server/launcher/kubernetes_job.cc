@@ -15,7 +15,7 @@ namespace {
 using Manifest = nlohmann::json;
 
 constexpr int64_t kMaxPods = 1'000'000;
-constexpr int64_t kOpen = -1;
+constexpr int64_t kUnclear = -1;
 
 // Resources that are devices. Sources: NVIDIA/k8s-device-plugin and ROCm/k8s-device-plugin,
 // READMEs.
@@ -58,14 +58,14 @@ constexpr KindRow kKinds[] = {
     {.kind = "TrainJob",
      .groups = "spec.trainer",
      .pods = "numNodes",
-     .pods_absent = kOpen,
+     .pods_absent = kUnclear,
      .pod_template = nullptr,
      .processes = "spec.trainer.numProcPerNode"},
     // Workers: none in v2beta1, one in the training operator's v1.
     {.kind = "MPIJob",
      .groups = "spec.mpiReplicaSpecs",
      .pods = "replicas",
-     .pods_absent = kOpen,
+     .pods_absent = kUnclear,
      .starter_role = "Launcher",
      .processes = "spec.slotsPerWorker"},
     {.kind = "JobSet",
@@ -77,27 +77,27 @@ constexpr KindRow kKinds[] = {
     {.kind = "RayJob",
      .groups = "spec.rayClusterSpec.workerGroupSpecs",
      .pods = "replicas",
-     .pods_absent = kOpen,
+     .pods_absent = kUnclear,
      .times = "numOfHosts",
      .elastic = "spec.rayClusterSpec.enableInTreeAutoscaling"},
     {.kind = "RayJob", .groups = "spec.rayClusterSpec.headGroupSpec"},
     {.kind = "Workload", .groups = "spec.podSets", .pods = "count"},  // of Kueue
 };
 
-// A number, also as a text: "8". `absent` where there is nothing, kOpen for any other value.
+// A number, also as a text: "8". `absent` where there is nothing, kUnclear for any other value.
 int64_t CountAt(const Manifest& from, absl::string_view path, int64_t absent) {
   const Manifest& value = ValueAt(from, path);
-  int64_t count = kOpen;
+  int64_t count = kUnclear;
   if (value.is_null()) return absent;
   if (value.is_number_integer()) {
     count = value.get<int64_t>();
   } else if (!value.is_string() || !absl::SimpleAtoi(value.get<std::string>(), &count)) {
-    return kOpen;
+    return kUnclear;
   }
-  return count >= 0 && count <= kMaxPods ? count : kOpen;
+  return count >= 0 && count <= kMaxPods ? count : kUnclear;
 }
 
-// Devices of {"limits": {"nvidia.com/gpu": 8}}, or of its requests; kOpen as above.
+// Devices of {"limits": {"nvidia.com/gpu": 8}}, or of its requests; kUnclear as above.
 int64_t DevicesIn(const Manifest& resources) {
   for (const char* const part : {"limits", "requests"}) {
     const Manifest& amounts = ValueAt(resources, part);
@@ -157,7 +157,7 @@ std::string ProductOfAffinity(const Manifest& affinity) {
 
 // Adds a container's devices, none where they are open.
 void AddContainer(const Manifest& container, int64_t devices, PodGroup& group, KubernetesJob& job) {
-  if (devices == kOpen) job.open = "the devices of a container are not a number";
+  if (devices == kUnclear) job.open = "the devices of a container are not a number";
   devices = std::max(devices, int64_t{0});
   if (group.container.is_null() || (devices > 0 && group.devices_per_pod == 0)) {
     group.container = container;
@@ -186,13 +186,13 @@ void AppendGroup(const KindRow& row, const Manifest& group, absl::string_view ro
   }
   const int64_t pods = CountAt(group, row.pods, row.pods_absent);
   const int64_t times = CountAt(group, row.times, 1);
-  if ((pods == kOpen || times == kOpen) &&
+  if ((pods == kUnclear || times == kUnclear) &&
       (out.devices_per_pod > 0 || row.pod_template == nullptr)) {
     job.open =
-        absl::StrCat("the ", row.kind, " does not say ", pods == kOpen ? row.pods : row.times,
+        absl::StrCat("the ", row.kind, " does not say ", pods == kUnclear ? row.pods : row.times,
                      role.empty() ? "" : absl::StrCat(" of ", role));
   }
-  const auto known = [](int64_t count) { return count == kOpen ? 1 : count; };
+  const auto known = [](int64_t count) { return count == kUnclear ? 1 : count; };
   out.pods = std::min(known(pods) * known(times), kMaxPods);
   const bool starts =
       *row.starter_role == '\0' ? out.devices_per_pod > 0 : role == row.starter_role;

@@ -10,7 +10,7 @@
 namespace sextant::server {
 namespace {
 
-using Framework = v1::FrameworkMemory;
+using Kinds = v1::FrameworkMemory;
 
 // A launcher of --emit.
 struct Launcher {
@@ -26,27 +26,27 @@ struct Launcher {
 };
 
 constexpr Launcher kAll[] = {
-    {"megatron", "Megatron-LM", Framework::KIND_MEGATRON_LM, "arguments.txt", MegatronSettings,
+    {"megatron", "Megatron-LM", Kinds::KIND_MEGATRON_LM, "arguments.txt", MegatronSettings,
      WriteMegatron},
-    {"megatron-bridge", "Megatron-Bridge", Framework::KIND_MEGATRON_BRIDGE, "recipe.py",
+    {"megatron-bridge", "Megatron-Bridge", Kinds::KIND_MEGATRON_BRIDGE, "recipe.py",
      MegatronSettings, WriteMegatronBridge},
-    {"torchtitan", "torchtitan", Framework::KIND_TORCHTITAN, "train.toml", TorchtitanSettings,
+    {"torchtitan", "torchtitan", Kinds::KIND_TORCHTITAN, "train.toml", TorchtitanSettings,
      WriteTorchtitan},
-    {"torchtitan-python", "torchtitan", Framework::KIND_TORCHTITAN, "config_registry.py",
+    {"torchtitan-python", "torchtitan", Kinds::KIND_TORCHTITAN, "config_registry.py",
      TorchtitanSettings, WriteTorchtitanPython},
-    {"deepspeed", "DeepSpeed", Framework::KIND_DEEPSPEED, "ds_config.json", DeepspeedSettings,
+    {"deepspeed", "DeepSpeed", Kinds::KIND_DEEPSPEED, "ds_config.json", DeepspeedSettings,
      WriteDeepspeed},
-    {"accelerate", "accelerate", Framework::KIND_HUGGING_FACE_TRAINER, "accelerate.yaml",
+    {"accelerate", "accelerate", Kinds::KIND_HUGGING_FACE_TRAINER, "accelerate.yaml",
      AccelerateSettings, WriteAccelerate},
-    {"axolotl", "axolotl", Framework::KIND_HUGGING_FACE_TRAINER, "axolotl.yaml", AxolotlSettings,
+    {"axolotl", "axolotl", Kinds::KIND_HUGGING_FACE_TRAINER, "axolotl.yaml", AxolotlSettings,
      WriteAxolotl},
-    {"slurm", "Megatron-LM", Framework::KIND_MEGATRON_LM, "job.sbatch", MegatronSettings,
-     WriteSlurm, true},
-    {"pytorchjob", "Megatron-LM", Framework::KIND_MEGATRON_LM, "job.yaml", MegatronSettings,
+    {"slurm", "Megatron-LM", Kinds::KIND_MEGATRON_LM, "job.sbatch", MegatronSettings, WriteSlurm,
+     true},
+    {"pytorchjob", "Megatron-LM", Kinds::KIND_MEGATRON_LM, "job.yaml", MegatronSettings,
      [](const LaunchedRun& run) { return WriteKubernetes("PyTorchJob", run); }, true},
-    {"trainjob", "Megatron-LM", Framework::KIND_MEGATRON_LM, "job.yaml", MegatronSettings,
+    {"trainjob", "Megatron-LM", Kinds::KIND_MEGATRON_LM, "job.yaml", MegatronSettings,
      [](const LaunchedRun& run) { return WriteKubernetes("TrainJob", run); }, true},
-    {"jobset", "Megatron-LM", Framework::KIND_MEGATRON_LM, "job.yaml", MegatronSettings,
+    {"jobset", "Megatron-LM", Kinds::KIND_MEGATRON_LM, "job.yaml", MegatronSettings,
      [](const LaunchedRun& run) { return WriteKubernetes("JobSet", run); }, true},
 };
 

@@ -198,7 +198,7 @@ void PutCaller(const v1::PlanRunRequest& caller, v1::PlanRunRequest* request) {
   request->MergeFrom(caller);
 }
 
-absl::string_view BaseName(absl::string_view name) {
+absl::string_view LastOfPath(absl::string_view name) {
   const size_t slash = name.find_last_of('/');
   return slash == absl::string_view::npos ? name : name.substr(slash + 1);
 }
@@ -209,7 +209,7 @@ bool IsGiven(const std::string& want, const std::vector<UnionFile>& files,
              const v1::PlanRunRequest& request) {
   if (absl::StrContains(want, "config.json") && GivesModel(request.model())) return true;
   return absl::c_any_of(files, [&](const UnionFile& file) {
-    return BaseName(file.name) == BaseName(want) || absl::StrContains(want, file.format->name);
+    return LastOfPath(file.name) == LastOfPath(want) || absl::StrContains(want, file.format->name);
   });
 }
 

@@ -20,12 +20,12 @@ std::string YamlScalar(const SettingList::Value& value) {
   return plain ? text : value.dump();
 }
 
-void AppendYaml(const SettingList::Value& tree, const std::string& indent, std::string* out) {
+void AppendBlocks(const SettingList::Value& tree, const std::string& indent, std::string* out) {
   for (const auto& [key, value] : tree.items()) {
     absl::StrAppend(out, indent, key, ":");
     if (value.is_object()) {
       absl::StrAppend(out, "\n");
-      AppendYaml(value, indent + "  ", out);
+      AppendBlocks(value, indent + "  ", out);
     } else if (value.is_array()) {
       absl::StrAppend(out, "\n");
       for (const auto& each : value) absl::StrAppend(out, indent, "  - ", YamlScalar(each), "\n");
@@ -75,7 +75,7 @@ std::string SettingList::Json() const { return absl::StrCat(Tree().dump(2), "\n"
 
 std::string SettingList::Yaml() const {
   std::string out;
-  AppendYaml(Tree(), "", &out);
+  AppendBlocks(Tree(), "", &out);
   return out;
 }
 

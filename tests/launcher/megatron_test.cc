@@ -16,6 +16,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 
 std::string Written(const LaunchedRun& run) {
   const absl::StatusOr<LauncherFile> file = WriteMegatron(run);

@@ -186,7 +186,7 @@ TEST(CheckArchitecture, RefusesNonsenseOutsideLayers) {
           {"m.adapters.targets[1]",
            [](S& s) {
              s.adapters =
-                 AdapterSpec{.rank = 1, .targets = {{"all-fused", ""}, {"attention", "query"}}};
+                 AdapterSpec{.rank = 1, .targets = {{"attention", "query"}, {"all-fused", ""}}};
            }},
           {"m.adapters.targets[0]",  // all three, or each alone
            [](S& s) { s.adapters = AdapterOf("attention", "query+value"); }},
