@@ -93,10 +93,7 @@ OF_PLANS = {"verdict": of_verdict, "step_seconds": of_step,
 def answer_of(case, folder):
     said = asked(case, folder, ("--output=json",))
     if said.returncode not in EXITS_WITH_ANSWER:
-        try:
-            message = json.loads(said.stdout)["message"]
-        except (ValueError, KeyError):
-            message = said.stderr
+        message = json.loads((said.stdout or said.stderr).strip().splitlines()[-1])["message"]
         return Answer(f"refused: {' '.join(message.split())[:160]}", False)
     answer = json.loads(said.stdout)
     return OF_PLANS[case["kind"]](case, answer.get("plan", answer))
