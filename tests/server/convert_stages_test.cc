@@ -80,6 +80,11 @@ MemoryEstimate SampleEstimate() {
                    .process = {Bytes(23), Bytes(24), Bytes(25)},
                    .host = Bytes(27)},
                   {.settings = {{"layout.sequence_parallel", false, true}}, .cost_text = "none"}},
+      .open_choices = {{.setting = {"layout.kernels.attention", AttentionKernel::kFlash,
+                                    AttentionKernel::kUnfused},
+                        .process = {Bytes(31), Bytes(32), Bytes(33)},
+                        .spanned = true,
+                        .decides = true}},
       .changes_considered = 26,
       .search_ended_early = true,
       .unmodelled_settings = {"a.setting"}};
@@ -152,6 +157,21 @@ TEST(MemoryTo, ABasicViewHasThePeakAndTheCheapestChange) {
   EXPECT_EQ(plan.memory().stages_size(), 0);
   EXPECT_FALSE(plan.memory().has_state());
   EXPECT_EQ(plan.sources_size(), 0);
+}
+
+TEST(MemoryTo, SaysWhatIsOpenInEveryView) {
+  for (const bool full : {false, true}) {
+    const v1::Plan plan = WireOf(SampleEstimate(), full);
+    ASSERT_EQ(plan.open_choices_size(), 1);
+    EXPECT_THAT(plan.open_choices(0), EqualsText(R"(
+        setting {
+          field: "layout.kernels.attention"
+          old_value { enum_name: "ATTENTION_FLASH" }
+          new_value { enum_name: "ATTENTION_UNFUSED" }
+        }
+        peak_bytes { low: 31 expected: 32 high: 33 }
+        spanned: true decides_verdict: true)"));
+  }
 }
 
 TEST(MemoryTo, CarriesEachStage) {
