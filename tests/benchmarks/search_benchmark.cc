@@ -28,7 +28,7 @@ RunSpec CaseA() {
   run.cluster.node_type = "dgx-a100";
   run.options.tensor_across_nodes = true;
   run.layout->framework = {};
-  run.layout->kernels.attention = AttentionKernel::kUnfused;
+  run.layout->attention = AttentionKernel::kUnfused;
   return run;
 }
 

@@ -149,7 +149,7 @@ TEST(Finetune, NamesTheLaunchersOfEachMethod) {
   TuningServer server;
   EXPECT_THAT(server.Run({"--method=full"}).out,
               HasSubstr("files  full: --emit=megatron, megatron-bridge, torchtitan, "
-                        "torchtitan-python, deepspeed, accelerate, axolotl\n"));
+                        "torchtitan-python, deepspeed,\n         accelerate, axolotl\n"));
   EXPECT_THAT(server.Run({"--method=lora"}).out,
               HasSubstr("files  lora: --emit=deepspeed, accelerate, axolotl\n"));
   EXPECT_THAT(server.Run({"--method=lora", "--freeze=norm"}).out,

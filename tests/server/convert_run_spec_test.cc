@@ -45,6 +45,7 @@ TEST(RunSpecFrom, CarriesEveryField) {
       "precision": {"compute_data_type": "DATA_TYPE_FP8", "weight_data_type": "DATA_TYPE_FP16",
         "gradient_data_type": "DATA_TYPE_FP32", "master_weights": false,
         "optimizer_data_type": "DATA_TYPE_BF16"}, "optimizer": {"kind": "KIND_ADAFACTOR",
+        "implementation": "IMPLEMENTATION_FOREACH", "paged": true,
         "adafactor_momentum": true, "quantization_block_size": 13}},
     "cluster": {"device": {"accelerator": "a"}, "device_count": 14, "peak_flops_per_second": 15,
       "device_memory_bytes": 16, "reserved_memory_bytes": 17, "node_type": "n",
@@ -127,6 +128,8 @@ TEST(RunSpecFrom, CarriesEveryField) {
               training.encoder_sequence_length, training.precision.master_weights,
               training.optimizer.adafactor_momentum, training.optimizer.quantization_block_size),
       ElementsAre(11, 12, 23, 24, 0, 1, 13));
+  EXPECT_EQ(training.optimizer.loop, OptimizerLoop::kForeach);
+  EXPECT_TRUE(training.optimizer.paged);
   EXPECT_EQ(training.recompute, RecomputePolicy::kSelective);
   EXPECT_EQ(training.precision.compute_data_type, DataType::kFp8);
   EXPECT_EQ(training.precision.weight_data_type, DataType::kFp16);
@@ -226,7 +229,8 @@ constexpr char kEveryField[] = R"json({
     "recompute_latent_up_projections": true, "expert_load_factor": 1.8,
     "expert_scaling": "EXPERT_SCALING_AFTER_DOWN", "attention_output_copied": true,
     "fused_expert_activation": false, "expert_dispatch": "EXPERT_DISPATCH_ALL_GATHER"},
-  "framework": {"kind": "KIND_DEEPSPEED", "persistent_gradients": false,
+  "framework": {"kind": "KIND_DEEPSPEED", "model_code": "MODEL_CODE_PLAIN",
+    "persistent_gradients": false,
     "fused_weight_gradient": true, "reduce_bucket_elements": 19, "gather_bucket_elements": 20,
     "workspace_bytes": 21, "fragmentation_ratio": 0.22, "context_bytes": 23,
     "communicator_bytes": 24, "deferred_reduction": false,
@@ -306,6 +310,8 @@ TEST_F(EveryField, OfKernelsArrives) {
 TEST_F(EveryField, OfTheFrameworkArrives) {
   const auto& f = layout_.framework;
   EXPECT_EQ(f.kind, Framework::kDeepSpeed);
+  EXPECT_EQ(f.code, ModelCode::kPlain);
+  EXPECT_FALSE(f.code_assumed);
   EXPECT_THAT(Numbers(f.persistent_gradients, f.fused_weight_gradient, f.reduce_bucket_elements,
                       f.gather_bucket_elements, f.workspace_bytes, f.fragmentation_ratio,
                       f.context_bytes, f.communicator_bytes),

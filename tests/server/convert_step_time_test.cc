@@ -162,7 +162,7 @@ TEST(SearchProgressTo, CarriesEveryChoice) {
         sequence_parallel: true
         sharding { zero_stage: ZERO_STAGE_PARAMETERS shard_group_size: 8
                    reshard_after_forward: false offload_optimizer: true offload_parameters: true }
-        kernels { attention: ATTENTION_FLASH loss: LOSS_CHUNKED recomputed_layers_per_block: 9
+        kernels { loss: LOSS_CHUNKED recomputed_layers_per_block: 9
                   recompute_norm_outputs: true recompute_activation_function: true
                   recompute_latent_up_projections: true } }
       recompute: RECOMPUTE_POLICY_FULL step_seconds { low: 1.5 expected: 2 high: 2.5 }

@@ -76,6 +76,7 @@ def set_kernels(parts: Parts, out) -> None:
     out.kernels.dropout = software.dropout or parts.model.dropout
     out.kernels.loss = api.KernelChoices.Loss.Value(parts.recipe.loss)
     out.framework.kind = api.FrameworkMemory.Kind.Value(software.kind)
+    out.framework.model_code = api.FrameworkMemory.ModelCode.Value(software.code)
     if parts.model.experts:
         out.framework.grouped_experts = True
     out.software.name = software.stack

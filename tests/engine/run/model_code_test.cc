@@ -191,7 +191,9 @@ TEST(OptimizerStep, CopiesAMomentWhereItGoesOverAllParametersAtOnce) {
   const StageMemory& memory = foreach.peak();
   const int64_t parameters = Planned(run).parameters.all.total;
   EXPECT_EQ(memory.phase, PeakPhase::kOptimizerStep);
-  EXPECT_EQ(memory.counted().value(), 10 * parameters);
+  const Bytes counted = memory.of(LedgerKind::kWeight) + memory.of(LedgerKind::kGradient) +
+                        memory.of(LedgerKind::kOptimizerState) + memory.of(LedgerKind::kTransient);
+  EXPECT_EQ(counted, Bytes(10 * parameters));
   EXPECT_NEAR(static_cast<double>(memory.allocated.expected.value()), 72'434'837'504, 2e7);
   run.training.optimizer.loop.reset();
   const MemoryEstimate open = EstimateOf(run);

@@ -132,7 +132,7 @@ inline RunLayout LayoutOf(const WorstShape& shape, const ArchitectureSpec& model
   if (shape.timed || shape.schedule == PipelineSchedule::kGPipe) {
     out.global_batch_size = 2 * micro_batch_size * kDevices;
   }
-  out.kernels.attention = AttentionKernel::kUnfused;
+  out.attention = AttentionKernel::kUnfused;
   out.kernels.loss = LossKind::kPlain;
   out.framework.kind = Framework::kPytorchFsdp;
   out.zero_stage = shape.adapted ? ZeroStage::kParameters : ZeroStage::kNone;

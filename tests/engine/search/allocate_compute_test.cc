@@ -348,10 +348,11 @@ TEST(AllocateComputeFaults, NamesFaultsOfDevicesInItsOwnWords) {
 
 TEST(AllocateComputeFaults, NeedsAPeakInTheType) {
   AllocationSpec spec = OfH100s();
-  spec.run.training.precision.compute_data_type = DataType::kFp4;  // H100s have none
+  spec.run.cluster.device.accelerator = "tpu-v5p";
+  spec.run.training.precision.compute_data_type = DataType::kFp4;  // it has none
   spec.run.options.assumed_mfu.reset();
   EXPECT_THAT(AllocateCompute(spec, {}),
-              HasViolation("cluster.peak_flops_per_second", HasSubstr("no fp4 peak of h100-sxm")));
+              HasViolation("cluster.peak_flops_per_second", HasSubstr("no fp4 peak of tpu-v5p")));
 }
 
 TEST(AllocateComputeFaults, ServesByLawsOfLossAlone) {

@@ -69,7 +69,7 @@ RunSpec Misaligned() {
                            .feed_forward_kind = FeedForwardKind::kPlain,
                            .norm_kind = NormKind::kLayerNorm};
   run.layout->parallel.tensor_parallel_size = 4;
-  run.layout->kernels.attention = AttentionKernel::kUnfused;
+  run.layout->attention = AttentionKernel::kUnfused;
   return run;
 }
 
