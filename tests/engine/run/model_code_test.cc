@@ -227,7 +227,8 @@ TEST(ModelCode, OfTransformersHasWholeLogits) {
   run.options.include_ledger = true;
   run.layout->parallel.tensor_parallel_size = 2;
   int64_t elements = 0;
-  for (const LedgerRow& row : EstimateOf(run).stages[0].ledger) {
+  const MemoryEstimate estimate = EstimateOf(run);
+  for (const LedgerRow& row : estimate.stages[0].ledger) {
     if (row.name == "logits") elements = row.elements;
   }
   EXPECT_EQ(elements, 2048 * 128'256);
