@@ -127,6 +127,8 @@ inline constexpr LayoutField kLayoutFields[] = {
     FieldAt<&RunLayout::kernels, &MicroBatchSpec::loss_chunk_tokens>(
         "layout.kernels.loss_chunk_tokens"),
     FieldAt<&RunLayout::kernels, &MicroBatchSpec::dropout>("layout.kernels.dropout"),
+    FieldAt<&RunLayout::kernels, &MicroBatchSpec::adapter_dropout>(
+        "layout.kernels.adapter_dropout"),
     FieldAt<&RunLayout::kernels, &MicroBatchSpec::matmul_input_data_type>(
         "layout.kernels.matmul_input_data_type"),
     FieldAt<&RunLayout::kernels, &MicroBatchSpec::recomputation, &Recomputation::layers_per_block>(

@@ -237,6 +237,9 @@ constexpr Setting kAxolotlSettings[] = {
     Parts("lora_r|lora_target_modules|lora_target_linear|load_in_4bit|load_in_8bit|"
           "bnb_config_kwargs.bnb_4bit_use_double_quant|quantize_moe_experts"),
     Takes("model.changes.adapters.targets"),
+    Other("lora_dropout")
+        .For("layout.kernels.adapter_dropout")
+        .By(ReadAdapterDropout, WriteAdapterDropout),
     Takes("model.changes.base_frozen"),
     Takes("layout.storage.frozen_data_type", "fp4|int8"),
     Takes("layout.storage.frozen_block_size", "64"),
@@ -281,7 +284,7 @@ constexpr Setting kAxolotlSettings[] = {
                "dense_mixer|llmcompressor|num_labels|trainer_cls|lora_modules_to_save|"
                "lora_target_parameters|lora_rank_pattern|peft_use_dora|peft_layer_replication|"
                "peft_trainable_token_indices|relora|model_config|model_kwargs|"
-               "model_quantization_config|lora_dropout|selective_checkpointing|use_pose|"
+               "model_quantization_config|selective_checkpointing|use_pose|"
                "scaling_softmax|resize_token_embeddings_to_32x|vllm|gptq|"
                "expert_parallel_token_capacity|use_eaft|image_size|fp32_norms|deepcompile|"
                "ddp_bucket_cap_mb|pad_to_multiple_of|auto_find_batch_size|experts_implementation|"

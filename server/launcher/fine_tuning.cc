@@ -95,6 +95,20 @@ std::vector<std::string> ModulesOf(const v1::ModelChanges::Adapters& adapters) {
   return out;
 }
 
+void SetAdapterDropout(const std::string& path, double absent, Reading& reading) {
+  if (reading.file.Number(path).value_or(absent) <= 0) return;
+  reading.layout().mutable_kernels()->set_adapter_dropout(true);
+}
+
+void ReadAdapterDropout(const Setting& setting, Reading& reading) {
+  SetAdapterDropout(setting.name, 0, reading);
+}
+
+void WriteAdapterDropout(const Setting& setting, Writing& writing) {
+  constexpr double kUsual = 0.05;
+  if (writing.layout().kernels().adapter_dropout()) writing.list.Add(setting.name, kUsual);
+}
+
 void SetQuantizedBase(int64_t bits, bool double_quantization, Reading& reading) {
   v1::WeightStorage& out = *reading.layout().mutable_storage();
   out.set_frozen_data_type(bits == 4 ? v1::DATA_TYPE_FP4 : v1::DATA_TYPE_INT8);

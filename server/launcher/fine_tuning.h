@@ -19,6 +19,10 @@ namespace sextant::server {
 // (TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING of src/peft/utils/constants.py).
 void SetAdapters(int64_t rank, const std::string& path, const std::vector<std::string>& modules,
                  Reading& reading);
+// A rate above 0 is dropout. `absent`: the rate of a program's own default.
+void SetAdapterDropout(const std::string& path, double absent, Reading& reading);
+void ReadAdapterDropout(const Setting& setting, Reading& reading);
+void WriteAdapterDropout(const Setting& setting, Writing& writing);
 // The modules that SetAdapters() takes for these targets; empty where one has no name.
 std::vector<std::string> ModulesOf(const v1::ModelChanges::Adapters& adapters);
 

@@ -25,9 +25,11 @@ void TranslateMethod(Translation& out) {
     out.Set("use_lora", true);
     out.Rename("lora_rank", "lora_rank", 8);
     out.Rename("lora_target", "lora_target_modules", "all");
+    out.Rename("lora_dropout", "lora_dropout", 0);
   } else {
     out.Pass("lora_rank");
     out.Pass("lora_target");
+    out.Pass("lora_dropout");
     if (method != "full") out.Ignore("finetuning_type", true);
   }
   const std::string bits = out.TakeText("quantization_bit");
@@ -53,11 +55,12 @@ void TranslateTypes(Translation& out) {
 }
 
 constexpr Setting kFactorySettings[] = {
-    Parts("cutoff_len|finetuning_type|lora_rank|lora_target|quantization_bit|quantization_method|"
+    Parts("cutoff_len|finetuning_type|lora_rank|lora_target|lora_dropout|quantization_bit|"
+          "quantization_method|"
           "double_quantization|pure_bf16|flash_attn|disable_gradient_checkpointing|"
           "enable_liger_kernel|use_muon|stage|model_name_or_path|packing|neat_packing"),
     // Trained parts and other losses, which add memory.
-    Unmodelled("lora_dropout|additional_target|use_dora|resize_vocab|add_tokens|add_special_tokens|"
+    Unmodelled("additional_target|use_dora|resize_vocab|add_tokens|add_special_tokens|"
                "new_special_tokens_config|upcast_layernorm|upcast_lmhead_output|use_llama_pro|"
                "use_mca|use_hyper_parallel|hyper_parallel_args|use_dft_loss|use_asft_loss|"
                "use_eaft_loss|ref_model|ref_model_adapters|reward_model|reward_model_adapters|"

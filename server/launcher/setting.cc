@@ -50,6 +50,7 @@ constexpr Setting kOutOfReach[] = {
     OutOfReach("layout.software.kernel_launch_seconds", "the host decides it"),
     OutOfReach("layout.software.all_reduces_gradients", kHabit),
     OutOfReach("layout.kernels.expert_load_factor", "the data decides it"),
+    OutOfReach("layout.kernels.adapter_dropout", "the program that trains adapters decides it"),
     OutOfReach("layout.kernels.expert_scaling", "the release that is installed decides it"),
     OutOfReach("layout.kernels.attention_output_copied", kLibrary),
     OutOfReach("layout.kernels.fused_expert_activation", kHabit),

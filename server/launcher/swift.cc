@@ -31,9 +31,11 @@ void TranslateTuner(Translation& out) {
     out.Set("use_lora", true);
     out.Rename("lora_rank", "lora_rank", 8);
     out.Rename("target_modules", "lora_target_modules", "all-linear");
+    out.Rename("lora_dropout", "lora_dropout", 0.05);
   } else {
     out.Pass("lora_rank");
     out.Pass("target_modules");
+    out.Pass("lora_dropout");
     if (type != "full") out.Ignore("tuner_type", true);
   }
   const std::string method = out.TakeText("quant_method");
@@ -69,7 +71,8 @@ void TranslateSwiftEngine(Translation& out) {
 }
 
 constexpr Setting kSwiftSettings[] = {
-    Parts("model|tuner_type|train_type|sft_type|lora_rank|target_modules|quant_method|quant_bits|"
+    Parts("model|tuner_type|train_type|sft_type|lora_rank|lora_dropout|target_modules|quant_method|"
+          "quant_bits|"
           "bnb_4bit_use_double_quant|torch_dtype|bf16|fp16|max_length|attn_impl|"
           "per_device_train_batch_size|gradient_accumulation_steps|gradient_checkpointing|"
           "use_liger_kernel|fsdp|deepspeed_autotp_size|packing|padding_free|ENV"),
@@ -81,7 +84,7 @@ constexpr Setting kSwiftSettings[] = {
           reading.layout().set_context_parallel_size(size);
           reading.layout().set_context_parallel_kind(v1::CONTEXT_PARALLEL_KIND_ALL_TO_ALL);
         }),
-    Unmodelled("lora_dropout|lora_bias|modules_to_save|target_parameters|target_regex|use_dora|"
+    Unmodelled("lora_bias|modules_to_save|target_parameters|target_regex|use_dora|"
                "use_swift_lora|new_special_tokens|num_labels|problem_type|loss_type|mrl_dims|"
                "optimizer|enable_dft_loss|enable_channel_loss|zero_hpz_partition_size|adapters|"
                "router_aux_loss_coef|max_epochs"),

@@ -129,6 +129,8 @@ void ReadTrainerAdapters(const Setting& setting, Reading& reading) {
   const auto rank = file.Count("lora_r");
   const int64_t usual = file.Count("lora_rank").value_or(kTrlRank);
   SetAdapters(rank.value_or(usual), kTargets, TextsAt(kTargets, reading), reading);
+  constexpr double kTrlDropout = 0.05;  // lora_dropout of ModelConfig
+  SetAdapterDropout("lora_dropout", file.IsOn(setting.name) ? kTrlDropout : 0, reading);
 }
 
 constexpr Setting kTrainerSettings[] = {

@@ -81,7 +81,6 @@ constexpr const char* kOffNames[] = {
     "activation_offloading",
     "label_smoothing_factor",
     "accelerator_config.split_batches",
-    "lora_dropout",
     "lora_modules_to_save",
     "lora_target_parameters",
     "use_dora",

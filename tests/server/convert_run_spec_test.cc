@@ -224,7 +224,8 @@ constexpr char kEveryField[] = R"json({
   "storage": {"frozen_data_type": "DATA_TYPE_INT4", "frozen_block_size": 14,
     "double_quantization": true, "scaling": "SCALING_BLOCK", "fp8_weight_copies": 15},
   "kernels": {"attention": "ATTENTION_UNFUSED", "loss": "LOSS_FUSED", "loss_chunk_tokens": 16,
-    "dropout": true, "matmul_input_data_type": "DATA_TYPE_FP8", "recomputed_layers_per_block": 17,
+    "dropout": true, "adapter_dropout": true, "matmul_input_data_type": "DATA_TYPE_FP8",
+    "recomputed_layers_per_block": 17,
     "recompute_activation_function": true, "recompute_norm_outputs": true,
     "recompute_latent_up_projections": true, "expert_load_factor": 1.8,
     "expert_scaling": "EXPERT_SCALING_AFTER_DOWN", "attention_output_copied": true,
@@ -294,12 +295,12 @@ TEST_F(EveryField, OfModelStateArrives) {
 
 TEST_F(EveryField, OfKernelsArrives) {
   const auto& kernels = layout_.kernels;
-  EXPECT_THAT(
-      Numbers(kernels.loss_chunk_tokens, kernels.dropout, kernels.recomputation.layers_per_block,
-              kernels.recomputation.activation_function, kernels.recomputation.norm_outputs,
-              kernels.recomputation.latent_up_projections, kernels.expert_load_factor,
-              layout_.attention_output_copied, layout_.fused_expert_activation),
-      ElementsAre(16, 1, 17, 1, 1, 1, 1.8, 1, 0));
+  EXPECT_THAT(Numbers(kernels.loss_chunk_tokens, kernels.dropout, kernels.adapter_dropout,
+                      kernels.recomputation.layers_per_block,
+                      kernels.recomputation.activation_function, kernels.recomputation.norm_outputs,
+                      kernels.recomputation.latent_up_projections, kernels.expert_load_factor,
+                      layout_.attention_output_copied, layout_.fused_expert_activation),
+              ElementsAre(16, 1, 1, 17, 1, 1, 1, 1.8, 1, 0));
   EXPECT_EQ(layout_.attention, AttentionKernel::kUnfused);
   EXPECT_EQ(layout_.loss, LossKind::kFused);
   EXPECT_EQ(kernels.matmul_input_data_type, DataType::kFp8);
