@@ -11,6 +11,7 @@ namespace {
 
 constexpr char kLlamaModel[] =
     "huggingface/transformers, src/transformers/models/llama/modeling_llama.py @0114da07";
+constexpr char kLoraLayer[] = "huggingface/peft, src/peft/tuners/lora/layer.py, Linear @5d602fdbf";
 constexpr char kTransformersLoss[] =
     "huggingface/transformers, src/transformers/loss/loss_utils.py @0114da07";
 constexpr char kAttentionChoice[] =
@@ -75,6 +76,9 @@ constexpr ModelCodeTraits TransformersCode() {
   out.loss.source = kTransformersLoss;
   out.attention = {AttentionCode::kByModelClass, kAttentionChoice};
   out.whole_logits = {true, kTensorPlan};
+  out.eager_norms = {true, kLlamaModel};
+  out.adapters_cast_input = {true, kLoraLayer};
+  out.widens_logits = {true, kTransformersLoss};
   out.stages = {false, kNoSuchOption};
   return out;
 }

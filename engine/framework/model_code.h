@@ -51,6 +51,9 @@ struct ModelCodeTraits {
   Cited<bool> global_buffer = {};        // gathered inputs of the head are in a buffer that stays
   // Tensor parallel ranks gather all logits, and each computes the loss of all of them.
   Cited<bool> whole_logits = {};
+  Cited<bool> eager_norms = {};          // RMSNorm is computed in fp32, step by step
+  Cited<bool> adapters_cast_input = {};  // each for itself
+  Cited<bool> widens_logits = {};        // every loss reads an fp32 copy of the logits
   // Norms, latent projections and the activation functions of grouped experts can be recomputed
   // apart from their layer.
   Cited<bool> recomputes_modules = {};

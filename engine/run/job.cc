@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/base/checked_math.h"
+#include "engine/memory/ledger/framework_copies.h"
 #include "engine/memory/state/state_rules.h"
 #include "engine/memory/state/state_spec.h"
 #include "engine/run/layout_fields.h"
@@ -38,6 +39,7 @@ class JobBuilder {
     FillState();
     FillPipeline();
     job_.buffers = BuffersOf(layout_.framework, job_.layout);
+    FillCasts();
     job_.buffers.optimizer_loop = context_.optimizer.loop.value_or(traits_.optimizer_loop.value);
     CheckDeferral();
     job_.reserve = ReserveOf(layout_.framework, {.generation = context_.generation,
@@ -125,6 +127,31 @@ class JobBuilder {
         layout_.attention_output_copied.value_or(CopiesAttentionOutput());
     batch.fused_expert_activation =
         layout_.fused_expert_activation.value_or(FusesExpertActivation());
+  }
+
+  // Norms of a base in 8 or 4 bits are in fp32, and so is what they make.
+  // Source: huggingface/peft, src/peft/utils/other.py, prepare_model_for_kbit_training()
+  // @5d602fdbf.
+  bool WidensNorms() const {
+    return layout_.frozen.data_type != DataType::kUnspecified && job_.buffers.autocast &&
+           traits_.adapters_cast_input.value && !DividesParameters(job_.state.sharding);
+  }
+
+  // FSDP gathers weights in the compute type, and hands that on; its outputs are fp32 again.
+  // Source: huggingface/accelerate, src/accelerate/accelerator.py, prepare_model(), and
+  // docs/memory_transients.md, "Eager code".
+  void FillCasts() {
+    MicroBatchSpec& batch = job_.batch;
+    const bool casts = CastsWeights(job_);
+    batch.wide_residual = casts || WidensNorms();
+    batch.wide_outputs =
+        traits_.wide_outputs.value && (casts || DividesParameters(job_.state.sharding));
+    // Kernels that replace the loss come with others for norms.
+    batch.eager_norms = traits_.eager_norms.value && batch.loss == LossKind::kPlain;
+    batch.adapters_cast_input = traits_.adapters_cast_input.value;
+    batch.keeps_frozen_inputs =
+        batch.adapters_cast_input && layout_.frozen.data_type == DataType::kInt8;
+    batch.widens_logits = traits_.widens_logits.value;
   }
 
   // Transformer Engine runs flash-attention rather than cuDNN's before Hopper, and on Blackwell

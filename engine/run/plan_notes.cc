@@ -160,7 +160,7 @@ void AboutFramework(const RunSpec& run, const MemoryJob& job, Notes& out) {
     AddNote(out, NoteKind::kWeightsCast,
             absl::StrCat("Weights are cast to ", DataTypeName(job.batch.compute_data_type),
                          " by torch.autocast, in one region around a step's micro-batches under a "
-                         "pipeline; it keeps the casts."));
+                         "pipeline; it keeps the casts. The residual between them is in fp32."));
   }
 }
 

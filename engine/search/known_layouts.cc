@@ -47,7 +47,9 @@ size_t DivisionOf(const MemoryJob& job) {
 }
 
 LayoutState LayoutStateOf(const MemoryJob& job) {
-  return {.sharding = job.state.sharding, .division = DivisionOf(job)};
+  return {.wide_residual = job.batch.wide_residual,
+          .sharding = job.state.sharding,
+          .division = DivisionOf(job)};
 }
 
 std::vector<WorkTable> TablesOf(size_t count, absl::Span<const int> alike_kinds) {
@@ -95,7 +97,10 @@ bool KnownLayouts::Select(const LayoutChoice& choice) {
     return made.ok() ? LayoutStateOf(made->job()) : LayoutState{.refused = true};
   });
   if (state_->refused) return false;
-  if (!is_new) model_->memory.SetSharding(state_->sharding);
+  // The model's activations are those of its state.
+  const bool is_other = state_->wide_residual != job().batch.wide_residual;
+  if (is_other && !SetModel(choice)) return false;
+  if (!is_new && !is_other) model_->memory.SetSharding(state_->sharding);
   const bool divides_gradients =
       !job().buffers.fused_weight_gradient && DividesGradients(state_->sharding);
   chunks_ = &model_->chunks.At(divides_gradients, [&] { return ChunksOf(divides_gradients); });
@@ -155,6 +160,7 @@ LayoutChunks KnownLayouts::ChunksOf(bool divides_gradients) {
                       buffers.keeps_stage_inputs || job().pipeline.deferred_head_gradients > 0;
   KnownLayers& layers = LayersOf({.choice = Without<ChoicePart::kStages>(model_->choice),
                                   .divides_gradients = divides_gradients,
+                                  .wide_residual = job().batch.wide_residual,
                                   .count = counts ? job().pipeline.micro_batch_count : 0,
                                   .vocabulary = memory().spec().embedding.padded_vocabulary_size});
   model_->stages->known.costs = &layers.costs;

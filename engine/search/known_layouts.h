@@ -52,14 +52,15 @@ struct PaddedModel {
 struct LayersKey {
   LayoutChoice choice = {};        // without state and stages
   bool divides_gradients = false;  // where that changes transients
+  bool wide_residual = false;      // by which state, too, changes activations
   int64_t count = 0;               // micro-batches, where something depends on their number
   int64_t vocabulary = 0;          // as padded; 0: as it is
 
   friend bool operator==(const LayersKey&, const LayersKey&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const LayersKey& key) {
-    const auto& [choice, divides_gradients, count, vocabulary] = key;
-    return H::combine(std::move(h), choice, divides_gradients, count, vocabulary);
+    const auto& [choice, divides_gradients, wide_residual, count, vocabulary] = key;
+    return H::combine(std::move(h), choice, divides_gradients, wide_residual, count, vocabulary);
   }
 };
 
@@ -81,6 +82,7 @@ struct StateKey {
 // A division of state. Of stages that are alike, in the order of KnownStages::runs.
 struct LayoutState {
   bool refused = false;  // by the framework, or the shape
+  bool wide_residual = false;
   StateSharding sharding = {};
   size_t division = 0;
   std::vector<StageHoldings> held = {};                 // empty: not known yet

@@ -110,6 +110,9 @@ class Lines {
     Row("gated experts in one kernel", traits.fuses_gated_experts);
     Row("global buffer", traits.global_buffer);
     Row("tensor parallel ranks have all logits", traits.whole_logits);
+    Row("RMSNorm in fp32, step by step", traits.eager_norms);
+    Row("adapters cast their own inputs", traits.adapters_cast_input);
+    Row("losses read an fp32 copy of the logits", traits.widens_logits);
     Row("norms, latents and experts' activations recomputed alone", traits.recomputes_modules);
     Row("a loss that overwrites the logits", traits.fused_loss);
     Row("can be cut into pipeline stages", traits.stages);

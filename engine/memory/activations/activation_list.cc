@@ -22,6 +22,10 @@ int64_t ComputeBytesOf(const MicroBatchSpec& batch) {
   return StorageBytes(StoredAs(batch.compute_data_type));
 }
 
+bool CopiesNormInput(NormVariant variant, const MicroBatchSpec& batch) {
+  return batch.eager_norms && variant == NormVariant::kRmsNorm;
+}
+
 ActivationList::ActivationList(const ActivationContext& context, ActivationTensors* rows,
                                LayerSteps* steps)
     : context_(context),
@@ -48,6 +52,19 @@ void ActivationList::SetExpertSlots(CheckedInt slots_per_sequence) {
   rows_by_cut_[static_cast<size_t>(ActivationCut::kExpertFeatures)] = slots;
 }
 
+// Source: docs/memory_transients.md, "Eager code".
+void ActivationList::AddNorm(ActivationRow row, const NormUse& use) {
+  const bool copies = CopiesNormInput(use.variant, batch());
+  row.kept_for = copies ? "gradient of the norm, which computes in fp32" : "gradient of the norm";
+  row.kind = copies ? ElementKind::kFp32 : use.of_residual ? ResidualKind() : ElementKind::kCompute;
+  Add(row);
+  if (!copies || !use.trained) return;
+  row.name = "normalised";
+  row.kind = use.of_residual ? ResidualKind() : ElementKind::kCompute;
+  row.kept_for = "gradient of the norm's weight";
+  Add(row);
+}
+
 void ActivationList::AddMatmulInput(ActivationRow row, ActivationSite activation) {
   row.for_weights = true;
   if (place_.gradients == nullptr) return Add(row);
@@ -55,14 +72,26 @@ void ActivationList::AddMatmulInput(ActivationRow row, ActivationSite activation
 }
 
 // An adapter reads the input of its matrix in the compute type: one tensor serves both, unless
-// dropout makes a copy for each adapter.
-// Source: docs/memory_transients.md, "Frozen parts and adapters".
-void ActivationList::AddMatmulInput(ActivationRow row, const MatmulUse& use) {
+// dropout makes a copy for each adapter. Eager code casts for each adapter: to the adapter's fp32,
+// and from that to the compute type. Source: docs/memory_transients.md, "Frozen parts and
+// adapters", "Eager code".
+void ActivationList::AddMatmulInput(ActivationRow row, const MatmulUse& use, int64_t readers) {
+  const bool apart = batch().adapters_cast_input && !use.trained;
   const bool shared = use.adapters > 0 && !batch().adapter_dropout;
   row.for_weights = true;
   ActivationRow input = row;
   if (shared) input.kind = ElementKind::kCompute;
-  if (use.trained || shared) Add(input);
+  if (shared && apart) {
+    input.width = input.width * use.adapters;
+    Add(input);
+  } else if (use.trained || shared) {
+    AddCast(input, readers);
+  }
+  if (KeepsFrozenInput(use)) {
+    row.kind = ElementKind::kCompute;
+    row.kept_for = "the 8-bit product of a frozen matrix";
+    Add(row);
+  }
   if (use.adapters > 0) AddAdapters(row, use);
 }
 

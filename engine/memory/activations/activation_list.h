@@ -34,6 +34,9 @@ int64_t TokensOf(const ActivationContext& context, ModelPart part);
 // Bytes per element of the compute type. TF32 is a mode of the matrix units over fp32 data.
 int64_t ComputeBytesOf(const MicroBatchSpec& batch);
 
+// True where a norm of this kind keeps an fp32 copy of an input that is narrower.
+bool CopiesNormInput(NormVariant variant, const MicroBatchSpec& batch);
+
 enum class ElementKind {
   kCompute,      // of the batch's compute_data_type
   kMatmulInput,  // of its matmul_input_data_type
@@ -82,6 +85,12 @@ struct AdapterInner {
   BackwardStep step = BackwardStep::kAfterNorm;
 };
 
+struct NormUse {
+  NormVariant variant = NormVariant::kUnspecified;
+  bool of_residual = true;  // else of a branch's output
+  bool trained = true;
+};
+
 class ActivationList {
  public:
   // Appends rows to `rows`; null: only sums, and nothing is allocated. `steps` receives the bytes
@@ -124,11 +133,23 @@ class ActivationList {
   bool Needs(ActivationSite activation) const {
     return place_.gradients == nullptr || place_.gradients->needs.Has(activation);
   }
+  // The type of the residual, which the norms read.
+  ElementKind ResidualKind() const {
+    return batch().wide_residual ? ElementKind::kFp32 : ElementKind::kCompute;
+  }
+  // Adds `row`, the input of a norm, and what eager code keeps next to it.
+  void AddNorm(ActivationRow row, const NormUse& use);
   // Adds `row`, the input of the matrices that read `activation`, if one of them is trained, and
   // the tensors that their adapters keep.
   void AddMatmulInput(ActivationRow row, ActivationSite activation);
-  // The same outside the layers; `use` describes the matrices that read it.
-  void AddMatmulInput(ActivationRow row, const MatmulUse& use);
+  // The same outside the layers, or of a residual's norm; `use` describes the matrices that read
+  // it, `readers` is their number.
+  void AddMatmulInput(ActivationRow row, const MatmulUse& use, int64_t readers = 1);
+  // Adds `row`, which `readers` matrices read: a cast of it for each where the residual is wide.
+  void AddCast(ActivationRow row, int64_t readers) {
+    if (batch().wide_residual) row.width = row.width * readers;
+    Add(row);
+  }
   // Adds the gradient of the outputs of the matrices that read `activation`, if one of them is
   // trained or has an adapter. It is alive as long as the weight gradient is deferred.
   void AddOutputGradient(const ActivationRow& row, ActivationSite activation) {
@@ -152,12 +173,17 @@ class ActivationList {
     const MatmulUse use = place_.gradients->UseOf(activation);
     if (use.adapters > 0) AddAdapters(row, use);
   }
+  // True where a layer's frozen matrices keep their input nevertheless.
+  bool KeepsFrozenInput(const MatmulUse& use) const {
+    return batch().keeps_frozen_inputs && place_.gradients != nullptr && !use.trained &&
+           use.needs_gradient;
+  }
   // True where a matrix or an adapter that reads `activation` keeps it in the type it was computed
   // in.
   bool KeepsAsComputed(ActivationSite activation) const {
     if (place_.gradients == nullptr) return !narrows_matmul_inputs();
     const MatmulUse use = place_.gradients->UseOf(activation);
-    return (use.trained && !narrows_matmul_inputs()) ||
+    return (use.trained && !narrows_matmul_inputs()) || KeepsFrozenInput(use) ||
            (use.adapters > 0 && !batch().adapter_dropout);
   }
   // Adds the inner tensors of adapters, which their second matrices read.

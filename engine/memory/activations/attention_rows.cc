@@ -47,19 +47,28 @@ class AttentionRows {
 
   void AddNormInputs() {
     if (attention_.query_key_norm == QueryKeyNorm::kNone) return;
-    if (Needs(ActivationSite::kQuery)) {
-      AddQuery({.name = "query_norm_input",
-                .step = BackwardStep::kHeadNorms,
-                .kept_for = "gradient of the query norm",
-                .source = source::kChainRule});
-    }
-    if (!Needs(ActivationSite::kKey)) return;
-    AddKeys({.name = "key_norm_input",
-             .shape = "b s g d",
-             .width = attention_.query_key_head_size,
-             .step = BackwardStep::kHeadNorms,
-             .kept_for = "gradient of the key norm",
-             .source = source::kChainRule});
+    const NormVariant given = attention_.query_key_norm_variant;
+    const bool copies = CopiesNormInput(
+        given == NormVariant::kUnspecified ? NormVariant::kRmsNorm : given, out_.batch());
+    ActivationRow query = {.name = "query_norm_input",
+                           .kind = copies ? Kind::kFp32 : Kind::kCompute,
+                           .step = BackwardStep::kHeadNorms,
+                           .kept_for = "gradient of the query norm",
+                           .source = source::kChainRule};
+    ActivationRow key = query;
+    key.name = "key_norm_input";
+    key.shape = "b s g d";
+    key.width = attention_.query_key_head_size;
+    key.kept_for = "gradient of the key norm";
+    if (Needs(ActivationSite::kQuery)) AddQuery(query);
+    if (Needs(ActivationSite::kKey)) AddKeys(key);
+    if (!copies || (out_.gradients() != nullptr && out_.gradients()->trained.empty())) return;
+    query.kind = key.kind = Kind::kCompute;
+    query.name = "query_normalised";
+    key.name = "key_normalised";
+    query.kept_for = key.kept_for = "gradient of the norm's weight";
+    AddQuery(query);
+    AddKeys(key);
   }
 
   // A causal mask, a window and grouped heads leave the core's operands whole.

@@ -10,6 +10,7 @@ using Kind = ElementKind;
 namespace source = activation_source;
 
 constexpr char kNormGradient[] = "gradient of the norm";
+constexpr int64_t kWideBytes = 4;
 
 int64_t HiddenOf(const ActivationList& out) { return out.context().spec.hidden_size; }
 
@@ -21,11 +22,10 @@ int64_t LogitsOf(const ActivationList& out) { return sextant::LogitsOf(out.conte
 
 void AddNorm(absl::string_view name, ActivationList& out) {
   out.Enter("norm");
-  out.Add({.name = name,
-           .shape = "b s h",
-           .width = HiddenOf(out),
-           .kept_for = kNormGradient,
-           .source = source::kEnds});
+  const GradientFlow* flow = out.context().flow;
+  out.AddNorm({.name = name, .shape = "b s h", .width = HiddenOf(out), .source = source::kEnds},
+              {.variant = out.context().spec.norm,
+               .trained = flow == nullptr || flow->adapter_rank() == 0});
 }
 
 void AddMatmulInput(absl::string_view module, int64_t width, Cut cut, const MatmulUse& use,
@@ -128,12 +128,17 @@ void AddLoss(const MatmulUse& head, ActivationList& out) {
                        .shape = "b s V",
                        .cut = Cut::kTensor,
                        .width = LogitsOf(out),
-                       .kept_for = loss == LossKind::kFused ? "gradient of the loss"
-                                                            : "nothing: they are the output",
+                       .kept_for = OverwritesLogits(out.batch()) ? "gradient of the loss"
+                                                                 : "nothing: they are the output",
                        .source = source::kChainRule};
+  if (loss == LossKind::kPlain && out.batch().wide_outputs) row.kind = Kind::kFp32;
   if (!SoftmaxTakesTheirPlace(loss)) out.Add(row);
   row.kind = Kind::kFp32;
   row.kept_for = "gradient of the loss";
+  if (loss == LossKind::kFused && !OverwritesLogits(out.batch())) {
+    row.name = "wide_logits";
+    out.Add(row);
+  }
   if (loss == LossKind::kFused) {
     row.name = "softmax_statistics";
     row.shape = "b s";
@@ -154,6 +159,11 @@ int64_t EmbeddingSizeOf(const ArchitectureSpec& spec) {
 
 bool SoftmaxTakesTheirPlace(LossKind loss) {
   return loss == LossKind::kVocabularyParallel || loss == LossKind::kVocabularyParallelCompiled;
+}
+
+bool OverwritesLogits(const MicroBatchSpec& batch) {
+  return batch.loss == LossKind::kFused &&
+         !(batch.widens_logits && ComputeBytesOf(batch) < kWideBytes);
 }
 
 // The part of the vocabulary whose logits a tensor parallel rank has.

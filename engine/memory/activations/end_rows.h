@@ -14,6 +14,9 @@ int64_t LogitsOf(const ActivationContext& context);
 // True where a loss keeps the softmax in place of the logits.
 bool SoftmaxTakesTheirPlace(LossKind loss);
 
+// True where the gradient of the loss overwrites the logits themselves, and no fp32 copy.
+bool OverwritesLogits(const MicroBatchSpec& batch);
+
 // Adds the embedding rows of a stack; the list is at its part.
 void AddEmbeddingRows(const StackSpec& stack, ModelPart part, ActivationList& out);
 

@@ -122,12 +122,12 @@ class LayerRows {
                        made == ActivationSite::kAfterCrossAttention ||
                        made == ActivationSite::kExpertSum || made == ActivationSite::kLayerOutput;
     out_.Enter("norm");
-    out_.Add({.name = name,
-              .shape = "b s h",
-              .width = hidden(),
-              .step = after ? BackwardStep::kAfterNorm : BackwardStep::kBeforeNorm,
-              .kept_for = "gradient of the norm",
-              .source = source::kLayer});
+    out_.AddNorm({.name = name,
+                  .shape = "b s h",
+                  .width = hidden(),
+                  .step = after ? BackwardStep::kAfterNorm : BackwardStep::kBeforeNorm,
+                  .source = source::kLayer},
+                 {.variant = layer_.norm, .of_residual = !after, .trained = TrainsMatrices()});
   }
 
   void AddInput(bool normed, Kind kind, ActivationSite read) {
@@ -140,15 +140,36 @@ class LayerRows {
                          .for_weights = true,
                          .kept_for = "weight gradients of the matrices that read it",
                          .source = source::kLayer};
+    const bool shares = read == ActivationSite::kAttentionInput && SharesItsInput(layer_);
+    int64_t readers = ReadersOf(read);
+    if (shares) readers += ReadersOf(ActivationSite::kFeedForwardInput);
     const LayerGradients* gradients = out_.gradients();
-    if (gradients == nullptr) return out_.Add(row);
+    if (gradients == nullptr) return out_.AddCast(row, readers);
     MatmulUse use = gradients->UseOf(read);
-    if (read == ActivationSite::kAttentionInput && SharesItsInput(layer_)) {
+    if (shares) {
       const MatmulUse other = gradients->UseOf(ActivationSite::kFeedForwardInput);
       use.trained = use.trained || other.trained;
       use.adapters = static_cast<int8_t>(use.adapters + other.adapters);
     }
-    out_.AddMatmulInput(row, use);
+    out_.AddMatmulInput(row, use, readers);
+  }
+
+  // Norms are frozen with the matrices.
+  bool TrainsMatrices() const {
+    return out_.gradients() == nullptr || !out_.gradients()->trained.empty();
+  }
+
+  // The matrices that read `site`, as code without fused ones has them.
+  int64_t ReadersOf(ActivationSite site) const {
+    if (site == ActivationSite::kCrossInput) return 1;  // of queries
+    if (site == ActivationSite::kAttentionInput) {
+      if (!layer_.attention.has_value()) return 1;
+      return layer_.attention->latent.has_value() ? 2 : 3;
+    }
+    const bool routes = layer_.experts.has_value() && !norms_.before_experts;
+    const bool gated =
+        layer_.feed_forward.has_value() && layer_.feed_forward->kind == FeedForwardKind::kGated;
+    return (layer_.feed_forward.has_value() ? (gated ? 2 : 1) : 0) + (routes ? 1 : 0);
   }
 
   // Its norm, and that of the experts' input, read the residual that the norm before the
@@ -201,9 +222,19 @@ void AddLayerInputRow(ActivationList& out) {
   out.Enter("layer");
   out.Add({.name = "input",
            .shape = "b s h",
+           .kind = out.ResidualKind(),
            .width = out.context().spec.hidden_size,
            .kept_for = "computing the layer again",
            .source = source::kFullRecompute});
+}
+
+bool KeepsItsInput(const LayerSpec& layer, const MicroBatchSpec& batch) {
+  const LayerNorms& norms = layer.norms;
+  const bool normed = MixesTokens(layer)                  ? norms.before_attention
+                      : layer.cross_attention.has_value() ? norms.before_cross_attention
+                                                          : norms.before_feed_forward;
+  if (!normed) return !batch.wide_residual;
+  return batch.wide_residual || !CopiesNormInput(layer.norm, batch);
 }
 
 }  // namespace sextant

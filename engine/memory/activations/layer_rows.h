@@ -35,6 +35,10 @@ void AddLayerRows(const LayerSpec& layer, ActivationList& out);
 // Adds the row that a layer keeps under full recomputation: its input.
 void AddLayerInputRow(ActivationList& out);
 
+// True where the layer's first norm, or its first matrix, keeps the layer's input itself and no
+// cast of it.
+bool KeepsItsInput(const LayerSpec& layer, const MicroBatchSpec& batch);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_ENGINE_MEMORY_ACTIVATIONS_LAYER_ROWS_H_

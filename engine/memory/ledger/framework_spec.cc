@@ -203,7 +203,6 @@ BufferSpec BuffersOf(const FrameworkSpec& framework, const ParallelLayout& layou
       .gradient_buckets_stay = traits.gradient_buckets_stay.value,
       .widens_gradients_at_step = traits.widens_gradients_at_step.value,
       .flattens_gradients_at_step = traits.flattens_gradients_at_step.value,
-      .wide_outputs = traits.wide_outputs.value,
       .keeps_stage_inputs = traits.keeps_stage_buffers.value};
 }
 

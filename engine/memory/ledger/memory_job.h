@@ -38,7 +38,6 @@ struct BufferSpec {
   bool widens_gradients_at_step = false;
   bool flattens_gradients_at_step = false;  // and flat copies in both types
   OptimizerLoop optimizer_loop = OptimizerLoop::kFused;
-  bool wide_outputs = false;        // returned logits are copied to fp32
   bool keeps_stage_inputs = false;  // a buffer to receive each micro-batch of a step in
 };
 

@@ -63,15 +63,10 @@ void AddPlaceholder(const TransientContext& context, TransientList& out) {
            .why = "empty, in place of the gradient that was added to its buffer"});
 }
 
-// Source: huggingface/accelerate, src/accelerate/accelerator.py, which converts all outputs of a
-// model to fp32; they stay until the next step.
-void AddWideOutputs(const TransientContext& context, TransientList& out) {
-  if (!context.buffers.wide_outputs || ComputesInFp32(context)) return;
-  out.Add({.name = "returned_logits",
-           .shape = "b s V",
-           .elements = LogitsOn(context),
-           .element_bytes = kLossBytes,
-           .why = "a model's outputs are converted to fp32"});
+// True where the loss reads an fp32 copy of the logits, which its gradient overwrites.
+bool OverwritesCopy(const TransientContext& context) {
+  const MicroBatchSpec& batch = context.activations.batch;
+  return batch.loss == LossKind::kFused && !OverwritesLogits(batch);
 }
 
 struct Received {
@@ -98,7 +93,6 @@ LedgerRow RowOf(const Received& received, const MicroBatchSpec& batch) {
 // With logits divided among ranks, (grad_input + exp(x)) grad_output has three fp32 tensors at
 // once. Source: pytorch/pytorch, torch/distributed/tensor/parallel/loss.py.
 void AddPlainLoss(const TransientContext& context, TransientList& out) {
-  AddWideOutputs(context, out);
   const auto add = [&](absl::string_view name, absl::string_view why) {
     out.Add({.name = name,
              .shape = "b s V",
@@ -140,7 +134,12 @@ void AddLossTransients(const TransientContext& context, TransientList& out) {
     case LossKind::kPlain:
       return AddPlainLoss(context, out);
     case LossKind::kFused:
-      return;
+      if (!OverwritesCopy(context)) return;
+      return out.Add({.name = "wide_logits",
+                      .shape = "b s V",
+                      .elements = LogitsOn(context),
+                      .element_bytes = kLossBytes,
+                      .why = "copied once more, without each sequence's last"});
     case LossKind::kChunked:
       return AddWeightGradient(context, out);
   }
@@ -153,11 +152,10 @@ void AddHeadTransients(const TransientContext& context, TransientList& out) {
             .alive = "in the backward pass of the output head"});
   AddWeightGradient(context, out);
   const LossKind loss = LossOf(context);
-  if (loss == LossKind::kPlain) AddWideOutputs(context, out);
   if (loss == LossKind::kChunked) return;
   AddPlaceholder(context, out);
   const bool softmax_is_gradient = SoftmaxTakesTheirPlace(loss) && ComputesInFp32(context);
-  if (loss != LossKind::kFused && !softmax_is_gradient) {
+  if (!OverwritesLogits(context.activations.batch) && !softmax_is_gradient) {
     out.Add({.name = "logits_gradient",
              .shape = "b s V",
              .elements = LogitsOn(context),
@@ -191,8 +189,10 @@ CheckedInt FreedBehindLoss(const TransientContext& context) {
       return ComputesInFp32(context) ? CheckedInt(0) : LogitsOn(context) * kLossBytes;
     case LossKind::kPlain:
       return LogitsOn(context) * kLossBytes;
-    case LossKind::kFused:
-      return CheckedInt(TokensOf(context.activations, ModelPart::kOutput)) * kLossBytes;
+    case LossKind::kFused: {
+      const CheckedInt copy = OverwritesCopy(context) ? LogitsOn(context) : CheckedInt(0);
+      return (copy + TokensOf(context.activations, ModelPart::kOutput)) * kLossBytes;
+    }
     case LossKind::kChunked:
       return 0;
   }
@@ -200,8 +200,10 @@ CheckedInt FreedBehindLoss(const TransientContext& context) {
 }
 
 CheckedInt OutputThatStays(const TransientContext& context) {
-  if (!HasHead(context) || LossOf(context) != LossKind::kPlain) return 0;
-  return LogitsOn(context) * ComputeBytesOf(context.activations.batch);
+  const MicroBatchSpec& batch = context.activations.batch;
+  if (!HasHead(context) || (batch.loss != LossKind::kPlain && !OverwritesCopy(context))) return 0;
+  const bool wide = batch.loss == LossKind::kPlain && batch.wide_outputs;
+  return LogitsOn(context) * (wide ? kLossBytes : ComputeBytesOf(batch));
 }
 
 CheckedInt AddReceiveBuffers(const TransientContext& context, int64_t stage, LedgerRows* rows) {

@@ -50,7 +50,7 @@ LayerSteps AllAgain(const ActivationContext& context, const ActivationPlace& pla
   AddLayerInputRow(inputs);
   const CheckedInt input = inputs.total();
   const size_t index = InputPositionOf(layer).index();
-  const bool same = out.again[index] >= input.value();
+  const bool same = KeepsItsInput(layer, context.batch) && out.again[index] >= input.value();
   out.all = out.all + input;
   out.kept[index] = input.value();
   if (!same || !out.all.ok()) return out;

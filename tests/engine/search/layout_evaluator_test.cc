@@ -56,10 +56,14 @@ std::vector<RunSpec> Runs() {
   parts.layout->attention = AttentionKernel::kUnfused;
   parts.layout->kernels.dropout = true;
   parts.layout->kernels.recomputation.norm_outputs = true;
+  // The residual is in fp32 where weights are not divided.
+  RunSpec wide = With(RunOnH100s("llama-3.2-1b", 8, 64), Framework::kHuggingFaceTrainer);
+  wide.training.optimizer.loop = OptimizerLoop::kFused;
   return {With(RunOnH100s("llama-3.1-8b", 24, 96), Framework::kMegatronLm),
           divided,
           With(RunOnH100s("llama-3.1-8b", 32, 128), Framework::kTorchtitan),
           With(RunOnH100s("pythia-2.8b", 8, 64), Framework::kDeepSpeed),
+          wide,
           With(RunOnH100s("qwen3-30b-a3b", 32, 64), Framework::kMegatronLm),
           unfused,
           kernels,

@@ -75,15 +75,17 @@ TEST(LossTransients, OfAPlainLossOverDividedLogits) {
                                      {"loss.probabilities", kLogits / 2 * 4}}));
 }
 
-// The copy in fp32 of the logits that a model returns stays to the end of the step.
-TEST(LossTransients, WideOutputsStay) {
+// A loss that overwrites the fp32 copy of the logits makes a second one, frees the first after the
+// loss, and casts the gradient back for the head.
+TEST(LossTransients, OfAFusedLossOfWidenedLogits) {
   TransientCase c = SmallStage();
-  c.base.batch.loss = LossKind::kPlain;
-  c.buffers.wide_outputs = true;
-  EXPECT_EQ(c.ByName(kLoss)["loss.returned_logits"], kLogits * 4);
-  EXPECT_EQ(c.ByName(kHeadPhase)["output_head.returned_logits"], kLogits * 4);
+  c.base.batch.loss = LossKind::kFused;
+  c.base.batch.widens_logits = true;
+  EXPECT_EQ(c.ByName(kLoss), (Bytes_{{"loss.wide_logits", kLogits * 4}}));
+  EXPECT_EQ(c.Added(kHeadPhase), kLogits * 2 + 6 * 8 * 2);
+  EXPECT_EQ(c.Freed(kHeadPhase), kLogits * 4 + 6 * 4);
   c.base.batch.compute_data_type = DataType::kFp32;  // they are wide already
-  EXPECT_EQ(c.ByName(kLoss).count("loss.returned_logits"), 0u);
+  EXPECT_EQ(c.Added(kLoss), 0);
 }
 
 TEST(LossTransients, OfAFusedAndOfAChunkedLoss) {
