@@ -87,10 +87,13 @@ class ChangeList {
     for (int64_t b = SizeOf(RunSetting::kMicroBatchSize, choice_) / 2; b >= 1; b /= 2) {
       Add(RunSetting::kMicroBatchSize, b);
     }
-    AddRanks(RunSetting::kTensorParallelSize, kMaxTensorRanks);
+    // A code that is assumed for whole layers is not that of divided ones.
+    const bool divides = !choice_.layout.framework.code_assumed;
+    if (divides) AddRanks(RunSetting::kTensorParallelSize, kMaxTensorRanks);
     AddRanks(RunSetting::kContextParallelSize, kMaxRanks);
     // A split given by hand has a fixed number of stages.
-    if (choice_.layout.parallel.layers_per_chunk.empty() && traits_.pipeline.value) {
+    const bool by_hand = !choice_.layout.parallel.layers_per_chunk.empty();
+    if (divides && !by_hand && traits_.pipeline.value) {
       AddRanks(RunSetting::kPipelineParallelSize, kMaxPipelineParallelSize);
     }
     if (HasExperts(context_.spec)) {
