@@ -1,5 +1,6 @@
 """Runs of measured_runs.csv that measured memory, as requests, by measured_sources.yaml."""
 
+import math
 import re
 
 from cells import Row, Undescribed, api, filled, load, require, required, whole
@@ -152,6 +153,56 @@ def open_litgpt(row: Row) -> Choices:
         words += "; weights: sharded or whole"
         set_litgpt_state(most, several=False)
     return words, [least, most]
+
+
+def loss_of_fms(request, row: Row) -> None:
+    """Kernels that replace the loss: Liger's, by chunks of Liger's own size, or one that overwrites
+    the logits."""
+    kernels, notes = request.layout.kernels, row.get("notes", "")
+    if "Liger" in notes:
+        # The vocabulary of 128,256 over the hidden size of 4,096, rounded up.
+        tokens = request.layout.micro_batch_size * request.training.sequence_length / 32
+        kernels.loss = api.KernelChoices.LOSS_CHUNKED
+        kernels.loss_chunk_tokens = 2 ** math.ceil(math.log2(tokens))
+    elif "fused RoPE" in notes:
+        kernels.loss = api.KernelChoices.LOSS_FUSED
+
+
+def traits_of(row: Row) -> list[str]:
+    old = row.get("framework", "").endswith("transformers 4.45.2")
+    overwrites = "fused RoPE" in row.get("notes", "")
+    names = {"overwritten logits of transformers 4.45": old and overwrites}
+    names["Granite"] = row.get("model") == "powerlm-3b"
+    return [name for name, holds in names.items() if holds]
+
+
+def fms_request(row: Row):
+    require("plugin" not in row.get("notes", ""), "a plugin's kernels of quantised bases")
+    request = request_of("fms", row)
+    gpus = required(row, "gpus", "GPU count")
+    if row["model"] in KNOWN["fms_presets"]:
+        request.model.preset = KNOWN["fms_presets"][row["model"]]
+    else:
+        shape = gpt_shape(row)
+        request.model.transformer.CopyFrom(api.TransformerSpec(**transformer(True, **shape)))
+    # Accelerate has FSDP keep fp32 copies of what a run with mixed precision trains.
+    full = row.get("task") == "sft"
+    if not full or gpus == 1 or "autocast" not in row.get("precision", ""):
+        bf16 = dict.fromkeys(("weight", "gradient", "optimizer"), api.DATA_TYPE_BF16)
+        types = {f"{of}_data_type": each for of, each in bf16.items()}
+        types |= {"compute_data_type": api.DATA_TYPE_BF16, "master_weights": False}
+        request.training.precision.CopyFrom(api.PrecisionPolicy(**types))
+    if not full:
+        request.model.changes.CopyFrom(api.ModelChanges(**KNOWN["fms_adapters"]))
+        request.layout.kernels.adapter_dropout = True
+    if row.get("task") == "qlora":
+        storage = api.WeightStorage(frozen_data_type="DATA_TYPE_FP4", frozen_block_size=64)
+        request.layout.storage.CopyFrom(storage)
+    if gpus > 1:
+        request.layout.sharding.zero_stage = api.ZERO_STAGE_PARAMETERS
+    loss_of_fms(request, row)
+    set_sizes(request, gpus)
+    return request
 
 
 def local_batch(row: Row) -> int:

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """How well memory is predicted, by published runs: docs/accuracy_memory.md.
 
-report_main() says how to run it, with megatron_ci_memory.csv and measured_runs.csv. OUTPUT gets
-figures.csv too, with every figure and its interval.
+report_main() says how to run it, with megatron_ci_memory.csv, measured_runs.csv and
+measured_runs_2.csv. OUTPUT gets figures.csv too, with every figure and its interval.
 """
 
 import sys
@@ -86,14 +86,15 @@ def totals(answers: Answers, tables: dict[str, Table]) -> str:
     return "\n".join(parts)
 
 
-def report_of(megatron_ci: str, measured_runs: str) -> Report:
+def report_of(megatron_ci: str, *measured_runs: str) -> Report:
+    rows = [row for table in measured_runs for row in read_csv(table)]
     with api.own_server() as server:
-        answers = answers_of(server, read_csv(megatron_ci), read_csv(measured_runs))
+        answers = answers_of(server, read_csv(megatron_ci), rows)
     tables = all_tables(answers)
     figures = memory_tables.figure_table(all_figures(answers))
     return Report(totals(answers, tables), tables, {"figures": figures})
 
 
 if __name__ == "__main__":
-    TABLES = ["megatron_ci_memory.csv", "measured_runs.csv"]
+    TABLES = ["megatron_ci_memory.csv", "measured_runs.csv", "measured_runs_2.csv"]
     sys.exit(report_main("accuracy_memory", TABLES, report_of))

@@ -30,6 +30,7 @@ TRANSLATORS = {
     "Korthikanti 2022, figure 1": (sources.korthikanti_request, None),
     "torchtitan": (sources.full_torchtitan_request, sources.open_torchtitan),
     "litgpt": (sources.litgpt_request, sources.open_litgpt),
+    "fms-acceleration": (sources.fms_request, None),
     "torchao": (None, sources.open_torchtitan),
     "InternEvo": (None, sources.open_internevo),
     "nanotron": (None, sources.open_nanotron),
@@ -130,6 +131,8 @@ def figures(row: Row, source: dict) -> list[tuple[Definition, int]]:
         # SimuMax's "...; max over ranks alloc 28965.36 MB reserved 29816.0 MB", of 2^20 bytes.
         logged = re.findall(r"\b(alloc|reserved) ([\d.]+ MB)\b", text)
         out = [(LOGGED[name], published_bytes(size, 2**20)) for name, size in logged]
+    elif exact := re.match(r"(\d+) bytes peak torch allocated", text):
+        out = [(Definition.ALLOCATED, int(exact[1]))]
     else:
         definitions = [Definition[name.upper()] for name in source["definitions"]]
         size = published_bytes(re.sub("GB$", source.get("gigabyte", "GB"), text))
@@ -153,6 +156,7 @@ def measured_case(row: Row, source: dict, translate) -> MeasuredCase:
     out.assumptions += source.get("assumptions", [])
     out.assumptions += [field for field in inferred if field not in read]
     out.traits.update(source.get("traits", []), ["experts"] if row.get("experts") else [])
+    out.traits.update(sources.traits_of(row))
     return out
 
 
