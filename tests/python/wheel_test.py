@@ -53,7 +53,8 @@ assert sized.fits and sized.device_count == sized.raw["clusters"][0]["deviceCoun
 missed = sextant.size_cluster("llama-3.1-70b", tokens="15T", sequence_length=8192, gbs=64,
                               accelerator="h100-sxm", max_duration="1h", max_device_count=8)
 assert not missed.fits, missed
-tuned = sextant.finetune("llama-3.1-8b", tokens="100M", accelerator="h100-sxm", devices=8)
+tuned = sextant.finetune("llama-3.1-8b", tokens="100M", accelerator="h100-sxm", devices=8,
+                         mbs=1, zero="parameters")
 assert list(tuned) == ["full", "lora", "qlora"], tuned
 assert tuned["full"].peak_bytes > tuned["lora"].peak_bytes > tuned["qlora"].peak_bytes, tuned
 admission = sextant.admit("llama-3.1-8b --tp=2 --gbs=64 --sequence-length=8192", devices=16,

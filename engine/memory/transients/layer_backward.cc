@@ -59,6 +59,8 @@ LayerSteps AllAgain(const ActivationContext& context, const ActivationPlace& pla
   return out;
 }
 
+constexpr int64_t kWideBytes = 4;  // fp32
+
 using Step = BackwardStep;
 using Branch = LayerBranch;
 
@@ -195,7 +197,14 @@ void LayerBackward::Walk(BackwardPeak& out) {
 // attentions add.
 void LayerBackward::Start(LayerBranch branch, BackwardStep step) {
   out_->Begin({branch, step});
-  Make("residual_gradient", "b s h", Cut(), "the residual carries it past the branch");
+  const int64_t bytes =
+      context_.activations.batch.wide_residual ? kWideBytes : sizes_.compute_bytes;
+  out_->Make({.name = "residual_gradient",
+              .shape = "b s h",
+              .elements = Cut(),
+              .element_bytes = bytes,
+              .why = "the residual carries it past the branch"},
+             bytes);
   if (waiting_gradients_ > 0) {
     Make("waiting_input_gradient", "b s h", Cut() * waiting_gradients_,
          "added to that of the branch in work, which read the same");
