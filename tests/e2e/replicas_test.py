@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 
 from sextantd import GOOD_REQUEST, ROOT, Server
 import api
@@ -95,6 +96,12 @@ def check_load(open_channel, planners):
     assert len(load.answers) == 1, "planners answer differently"
 
 
+def has_answered(planner):
+    with urllib.request.urlopen(f"http://{planner.http}/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+    return any(line.startswith("sextant_calls_total{") and "PlanRun" in line for line in lines)
+
+
 def check_calls_under_way(planners, open_channel, retries):
     """Calls that a planner has when it dies: lost without the policy, and made again with it."""
     with open_channel() as channel:
@@ -102,7 +109,9 @@ def check_calls_under_way(planners, open_channel, retries):
 
         def call():
             return plan.future(bytes_of(GOOD_REQUEST), timeout=DEADLINE, wait_for_ready=True)
-        known = {call().result() for _ in range(20)}  # both are connected
+        known = {call().result()}
+        while not has_answered(planners[0]):  # both are connected
+            known.add(call().result())
         planners[0].process.send_signal(signal.SIGSTOP)
         calls = [call() for _ in range(4 * len(planners))]
         while sum(each.done() for each in calls) < len(calls) // 2:
