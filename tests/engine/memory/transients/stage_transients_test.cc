@@ -75,6 +75,17 @@ TEST(LossTransients, OfAPlainLossOverDividedLogits) {
                                      {"loss.probabilities", kLogits / 2 * 4}}));
 }
 
+// Logits that are returned in fp32 take the place of the 16-bit ones, to the end of the step.
+TEST(LossTransients, WideOutputsStay) {
+  TransientCase c = SmallStage();
+  c.base.batch.loss = LossKind::kPlain;
+  const int64_t kept = EndBytes(c.base);
+  const int64_t freed = c.Freed(StagePhase::kLayer);
+  c.base.batch.wide_outputs = true;
+  EXPECT_EQ(EndBytes(c.base) - kept, kLogits * 2);
+  EXPECT_EQ(c.Freed(StagePhase::kLayer), freed);
+}
+
 // A loss that overwrites the fp32 copy of the logits makes a second one, frees the first after the
 // loss, and casts the gradient back for the head.
 TEST(LossTransients, OfAFusedLossOfWidenedLogits) {
@@ -196,6 +207,8 @@ TEST(LayerBackward, OfAWideFeedForward) {
   c.base.spec.layer_kinds[0].feed_forward = Gated(512);
   EXPECT_EQ(c.Added(kLayerPhase), kHid + 3 * kF);
   EXPECT_EQ(c.Freed(kLayerPhase), kF);
+  c.base.batch.wide_residual = true;  // the residual's gradient, which is of kHid, in fp32
+  EXPECT_EQ(c.Added(kLayerPhase), 2 * kHid + 3 * kF);
 }
 
 // Narrow: the core of attention holds most. dO, dQ, dK, dV in 16 bits, dQ's sum and rows in fp32,
