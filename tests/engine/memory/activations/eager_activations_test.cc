@@ -64,7 +64,7 @@ TEST_P(EagerLayerTest, OfAResidualInFp32) {
 
 // A layer's input is kept apart from the first norm's fp32 copy of it, unless it is in fp32 itself.
 TEST_P(EagerLayerTest, OfALayerThatIsComputedAgain) {
-  // Of the input and of what is computed again.
+  // The bytes of the input and of what is computed again.
   const auto held = [](const ActivationCase& c) {
     const LayerSteps steps = LayerStepsOf(c.context(), {.layer_kind = 0}, nullptr);
     int64_t out = 0;
