@@ -56,7 +56,9 @@ enum OffloadSet : unsigned {
 
 // Estimates of what no ledger counts, as an 80 % interval.
 struct ReserveShares {
-  Interval<double> uncounted = {};  // allocated but not counted, as a share of the counted bytes
+  // Allocated but not counted: bytes of any job, and a share of the counted bytes.
+  BytesInterval uncounted_bytes = {};
+  Interval<double> uncounted = {};
   Interval<double> fragmentation =
       {};  // reserved by the allocator, as a share of the allocated bytes
 };

@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <iterator>
+#include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/types/span.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 
 namespace sextant {
 namespace {
@@ -17,6 +19,9 @@ constexpr char kTransformersLoss[] =
 constexpr char kAttentionChoice[] =
     "huggingface/transformers, src/transformers/modeling_utils.py, "
     "_check_and_adjust_attn_implementation()";
+constexpr char kEagerAttention[] =
+    "huggingface/transformers, src/transformers/models/llama/modeling_llama.py, "
+    "eager_attention_forward() @0114da07";
 constexpr char kTensorPlan[] =
     "huggingface/transformers, src/transformers/models/llama/configuration_llama.py, tensor "
     "parallel plan (lm_head: colwise_rep)";
@@ -76,9 +81,10 @@ constexpr ModelCodeTraits TransformersCode() {
   out.loss.source = kTransformersLoss;
   out.attention = {AttentionCode::kByModelClass, kAttentionChoice};
   out.whole_logits = {true, kTensorPlan};
-  out.eager_norms = {true, kLlamaModel};
+  out.eager_layers = {true, kLlamaModel};
   out.adapters_cast_input = {true, kLoraLayer};
-  out.widens_logits = {true, kTransformersLoss};
+  out.wide_softmax = {true, kEagerAttention};
+  out.logit_copies = {LogitCopies::kShifted, kTransformersLoss};
   out.stages = {false, kNoSuchOption};
   return out;
 }
@@ -129,26 +135,82 @@ constexpr Row kRows[] = {{"plain", PlainCode()},
                          {"llm_foundry", LlmFoundryCode()}};
 static_assert(std::size(kRows) == kModelCodeCount);
 
-bool StartsWithOne(absl::string_view model, absl::Span<const absl::string_view> names) {
-  for (const absl::string_view name : names) {
-    if (absl::StartsWith(model, name)) return true;
-  }
-  return false;
-}
-
 const Row& RowOf(ModelCode code) { return kRows[static_cast<size_t>(code)]; }
+
+// Classes that got scaled_dot_product_attention() after others, or have not got it.
+struct LateClass {
+  absl::string_view prefix;
+  absl::optional<CodeRelease> fused_from;  // absent: none is known
+  bool eager;                              // without a release, and before; else it is open
+};
+
+constexpr CodeRelease kFirstFused = {4, 36};
+
+// BLOOM, MPT and T5 add a bias to the scores. Source: huggingface/transformers,
+// src/transformers/models, modeling_bloom.py (baddbmm() of the bias) @0078a6cd, modeling_mpt.py,
+// modeling_t5.py; pull requests 31031 (GPT-NeoX) and 31172 (GPT-2), both in 4.42; 33298 (OPT);
+// commit 975b988b (Gemma 2 is eager unless a run says otherwise).
+constexpr LateClass kLateClasses[] = {{"bloom", absl::nullopt, true},
+                                      {"mpt", absl::nullopt, true},
+                                      {"t5", absl::nullopt, true},
+                                      {"mt5", absl::nullopt, true},
+                                      {"flan-t5", absl::nullopt, true},
+                                      {"t0", absl::nullopt, true},
+                                      {"ul2", absl::nullopt, true},
+                                      {"gpt2", CodeRelease{4, 42}, false},
+                                      {"gpt_neox", CodeRelease{4, 42}, false},
+                                      {"gpt-neox", CodeRelease{4, 42}, false},
+                                      {"pythia", CodeRelease{4, 42}, false},
+                                      {"opt", CodeRelease{4, 46}, false},
+                                      {"gpt_neo", absl::nullopt, false},
+                                      {"gpt-neo", absl::nullopt, false},
+                                      {"gptj", absl::nullopt, false},
+                                      {"gpt-j", absl::nullopt, false},
+                                      {"gemma2", absl::nullopt, false},
+                                      {"gemma-2-", absl::nullopt, false}};
 
 }  // namespace
 
 absl::string_view ModelCodeName(ModelCode code) { return RowOf(code).name; }
 const ModelCodeTraits& CodeTraitsOf(ModelCode code) { return RowOf(code).traits; }
 
-bool HasEagerAttention(absl::string_view model) {
-  return StartsWithOne(model, {"bloom", "mpt", "t5", "mt5", "flan-t5", "t0", "ul2"});
+absl::optional<CodeRelease> CodeReleaseOf(absl::string_view text) {
+  constexpr size_t kMaxParts = 5;
+  constexpr int kMaxNumber = 9'999;
+  const std::vector<absl::string_view> parts = absl::StrSplit(text, '.');
+  CodeRelease out;
+  if (parts.size() < 2 || parts.size() > kMaxParts || !absl::SimpleAtoi(parts[0], &out.first) ||
+      !absl::SimpleAtoi(parts[1], &out.second)) {
+    return absl::nullopt;
+  }
+  const auto sound = [](int number) { return number >= 0 && number <= kMaxNumber; };
+  if (!sound(out.first) || !sound(out.second)) return absl::nullopt;
+  return out;
 }
 
-bool HadEagerAttention(absl::string_view model) {
-  return StartsWithOne(model, {"gpt2", "gpt_neo", "gpt-neo", "gptj", "gpt-j", "opt", "pythia"});
+ClassAttention ClassAttentionOf(absl::string_view model, absl::optional<CodeRelease> release) {
+  using enum ClassAttention;
+  for (const LateClass& late : kLateClasses) {
+    if (!absl::StartsWith(model, late.prefix)) continue;
+    if (late.eager) return kEager;
+    if (!release.has_value() || !late.fused_from.has_value()) return kEither;
+    return *release < *late.fused_from ? kEager : kFused;
+  }
+  if (!release.has_value()) return kFusedAtLeast;
+  return *release < kFirstFused ? kEager : kFused;
+}
+
+LogitCopies LogitCopiesOf(ModelCode code, absl::string_view model,
+                          absl::optional<CodeRelease> release) {
+  constexpr CodeRelease kLossFunctions = {4, 46};
+  constexpr CodeRelease kShiftedLabels = {4, 50};
+  // Source: huggingface/transformers, pull request 42753 of December 2025.
+  constexpr CodeRelease kGraniteLoss = {5, 0};
+  const LogitCopies usual = CodeTraitsOf(code).logit_copies.value;
+  if (!release.has_value() || code != ModelCode::kTransformers) return usual;
+  const bool granite = absl::StartsWith(model, "granite") || absl::StartsWith(model, "powerlm");
+  if (*release < (granite ? kGraniteLoss : kLossFunctions)) return LogitCopies::kOutput;
+  return *release < kShiftedLabels ? LogitCopies::kShifted : LogitCopies::kOne;
 }
 
 }  // namespace sextant

@@ -4,9 +4,11 @@
 #ifndef SEXTANT_ENGINE_FRAMEWORK_MODEL_CODE_H_
 #define SEXTANT_ENGINE_FRAMEWORK_MODEL_CODE_H_
 
+#include <compare>
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "engine/model/trace/training_choices.h"
 
 namespace sextant {
@@ -33,7 +35,7 @@ enum class AttentionCode {
   kFlashAttention,  // FlashAttention 2 or cuDNN's, which need an Ampere GPU or a later one; scores
                     // in memory on others
   kTorch,           // scaled_dot_product_attention(), one of whose fused kernels runs on all GPUs
-  // As kTorch, but for model classes that multiply the scores themselves: HasEagerAttention().
+  // As kTorch, but for model classes that multiply the scores themselves: ClassAttentionOf().
   kByModelClass,
 };
 
@@ -51,9 +53,11 @@ struct ModelCodeTraits {
   Cited<bool> global_buffer = {};        // gathered inputs of the head are in a buffer that stays
   // Tensor parallel ranks gather all logits, and each computes the loss of all of them.
   Cited<bool> whole_logits = {};
-  Cited<bool> eager_norms = {};          // RMSNorm is computed in fp32, step by step
+  Cited<bool> eager_layers = {};         // step by step: RMSNorm in fp32, gates activated apart
   Cited<bool> adapters_cast_input = {};  // each for itself
-  Cited<bool> widens_logits = {};        // every loss reads an fp32 copy of the logits
+  // Softmax of unfused attention is computed in fp32, and cast.
+  Cited<bool> wide_softmax = {};
+  Cited<LogitCopies> logit_copies = {};  // where a run does not say its release
   // Norms, latent projections and the activation functions of grouped experts can be recomputed
   // apart from their layer.
   Cited<bool> recomputes_modules = {};
@@ -66,18 +70,33 @@ absl::string_view ModelCodeName(ModelCode code);
 
 const ModelCodeTraits& CodeTraitsOf(ModelCode code);
 
-// True for classes of transformers that compute softmax over scores in memory in every release, for
-// they add a bias to the scores: those of BLOOM, MPT and T5. `model` is a preset's name or a
-// config.json's model_type.
-// Source: huggingface/transformers, src/transformers/models, modeling_bloom.py (baddbmm() of the
-// bias, and softmax() in fp32) @0078a6cd, modeling_mpt.py, modeling_t5.py.
-bool HasEagerAttention(absl::string_view model);
+// A release of a code: 4.45.
+struct CodeRelease {
+  int first = 0;
+  int second = 0;
 
-// True for classes of transformers that got scaled_dot_product_attention() years after others, so
-// that a release of 2023 or 2024 has scores in memory: GPT-2's, OPT's, GPT-NeoX's; or have not got
-// it yet: GPT-Neo's, GPT-J's.
-// Source: huggingface/transformers, pull requests 31172 (GPT-2), 33298 (OPT) and 31031 (GPT-NeoX).
-bool HadEagerAttention(absl::string_view model);
+  friend auto operator<=>(const CodeRelease&, const CodeRelease&) = default;
+};
+
+// The release that `text` names: "4.45", "4.45.2", "4.45.0.dev0". Absent: it names none.
+absl::optional<CodeRelease> CodeReleaseOf(absl::string_view text);
+
+// How a class of transformers computes attention where a run does not say.
+enum class ClassAttention {
+  kFused,         // in `release`
+  kFusedAtLeast,  // in the present release; no release is given
+  kEager,         // multiplies the scores itself, and keeps their softmax
+  kEither,        // by releases of the last years
+};
+
+// `model` is a preset's name or a config.json's model_type.
+ClassAttention ClassAttentionOf(absl::string_view model, absl::optional<CodeRelease> release);
+
+// The copies of logits of a class of `code`. Where no release is given, those of the release that
+// has most.
+// Source: docs/memory_transients.md, "Eager code".
+LogitCopies LogitCopiesOf(ModelCode code, absl::string_view model,
+                          absl::optional<CodeRelease> release);
 
 }  // namespace sextant
 

@@ -1,5 +1,7 @@
 #include "engine/memory/model_state.h"
 
+#include <algorithm>
+
 #include "engine/base/checked_math.h"
 #include "engine/base/field_violation.h"
 
@@ -38,11 +40,22 @@ constexpr BufferRule kMuon[] = {
     {.name = "first_moment", .scope = BufferScope::kOthers, .source = kMuonSource},
     {.name = "second_moment", .scope = BufferScope::kOthers, .source = kMuonSource}};
 
+constexpr char kGaloreSource[] = "Zhao et al. 2024 (GaLore, arXiv 2403.03507) algorithm 2";
+
+constexpr BufferRule kGalore[] = {
+    {.name = "low_rank_state",
+     .shape = BufferShape::kLowRank,
+     .scope = BufferScope::kHiddenMatrices,
+     .source = kGaloreSource},
+    {.name = "first_moment", .scope = BufferScope::kOthers, .source = kGaloreSource},
+    {.name = "second_moment", .scope = BufferScope::kOthers, .source = kGaloreSource}};
+
 constexpr BufferRule kAdam[] = {{.name = "first_moment", .source = kAdamSource},
                                 {.name = "second_moment", .source = kAdamSource}};
 
-int64_t NumbersOf(BufferShape shape, const WeightTensor& t) {
+int64_t NumbersOf(BufferShape shape, const WeightTensor& t, int64_t rank) {
   if (shape == BufferShape::kElements) return t.rows * t.columns;
+  if (shape == BufferShape::kLowRank) return LowRankNumbers(t.rows, t.columns, rank);
   return t.is_vector() ? t.rows : t.rows + t.columns;
 }
 
@@ -86,6 +99,9 @@ TermRule BufferTerm(const BufferRule& buffer, const PrecisionPolicy& precision,
                   .scope = buffer.scope,
                   .why = "read and written by the optimizer's step",
                   .source = buffer.source};
+  if (buffer.shape == BufferShape::kLowRank) {
+    out.rank = optimizer.galore_rank.value_or(kDefaultGaloreRank);
+  }
   if (optimizer.kind != OptimizerKind::kAdam8bit) return out;
   out.data_type = DataType::kInt8;
   out.element_bits = 8;
@@ -125,6 +141,11 @@ StateTerm TermOf(const TermRule& rule, int64_t elements) {
 
 }  // namespace
 
+int64_t LowRankNumbers(int64_t rows, int64_t columns, int64_t rank) {
+  const int64_t shorter = std::min(rows, columns);
+  return std::min(rank, shorter) * (2 * std::max(rows, columns) + shorter);
+}
+
 absl::Span<const BufferRule> BufferRulesOf(const OptimizerSpec& optimizer) {
   switch (optimizer.kind) {
     case OptimizerKind::kSgd:
@@ -141,6 +162,8 @@ absl::Span<const BufferRule> BufferRulesOf(const OptimizerSpec& optimizer) {
       return absl::MakeConstSpan(kAdafactor, optimizer.adafactor_momentum ? 2 : 1);
     case OptimizerKind::kMuon:
       return kMuon;
+    case OptimizerKind::kGalore:
+      return kGalore;
     case OptimizerKind::kAdam:
     case OptimizerKind::kAdamw:
     case OptimizerKind::kAdam8bit:
@@ -159,11 +182,11 @@ bool InScope(BufferScope scope, const WeightTensor& tensor) {
 }
 
 int64_t BufferElements(BufferShape shape, BufferScope scope, int64_t trainable,
-                       const WeightTensors& tensors) {
+                       const WeightTensors& tensors, int64_t rank) {
   if (shape == BufferShape::kElements && scope == BufferScope::kAll) return trainable;
   int64_t sum = 0;
   for (const WeightTensor& t : tensors) {
-    if (InScope(scope, t)) sum += NumbersOf(shape, t) * t.trained_copies();
+    if (InScope(scope, t)) sum += NumbersOf(shape, t, rank) * t.trained_copies();
   }
   return sum;
 }
@@ -188,7 +211,7 @@ TermRule WeightTerm(const PrecisionPolicy& precision) {
 
 TermRules TrainedTerms(const PrecisionPolicy& precision, const OptimizerSpec& optimizer) {
   TermRules out;
-  out.push_back(GradientTerm(precision));
+  if (!optimizer.in_backward) out.push_back(GradientTerm(precision));
   if (precision.master_weights.value_or(false)) out.push_back(MasterTerm());
   for (const BufferRule& buffer : BufferRulesOf(optimizer)) {
     out.push_back(BufferTerm(buffer, precision, optimizer));
@@ -203,7 +226,8 @@ absl::StatusOr<ModelState> ModelStateOf(const WeightCount& parameters, const Wei
   const int64_t trained = parameters.trainable;
   terms.Add(TermOf(WeightTerm(precision), parameters.total));
   for (const TermRule& rule : TrainedTerms(precision, optimizer)) {
-    StateTerm term = TermOf(rule, BufferElements(rule.shape, rule.scope, trained, tensors));
+    StateTerm term =
+        TermOf(rule, BufferElements(rule.shape, rule.scope, trained, tensors, rule.rank));
     if (rule.block_size > 0) {
       term.scale_bytes = kBlockScaleBytes * ScaleCount(rule.block_size, trained, tensors);
     }

@@ -27,7 +27,13 @@ enum class BufferScope { kAll, kHiddenMatrices, kOthers };
 enum class BufferShape {
   kElements,        // as many as the tensor
   kRowsAndColumns,  // of a matrix: its rows + its columns; of a vector: its length
+  kLowRank,         // of a matrix: LowRankNumbers()
 };
+
+// Numbers that GaLore keeps for a matrix: two moments of a gradient that is projected along the
+// shorter side to `rank` numbers, and the projection.
+// Source: Zhao et al. 2024 (arXiv 2403.03507) algorithm 2 and section 4.
+int64_t LowRankNumbers(int64_t rows, int64_t columns, int64_t rank);
 
 // The rule for a buffer of the trained tensors. Views point to literals.
 struct BufferRule {
@@ -45,9 +51,9 @@ bool IsHiddenMatrix(const WeightTensor& tensor);
 bool InScope(BufferScope scope, const WeightTensor& tensor);
 
 // Elements of a buffer over `trainable` parameters, whose tensors are among `tensors`. `tensors`
-// is empty where only the count is known; then NeedsShapes() must be false.
+// is empty where only the count is known; then NeedsShapes() must be false. `rank` is of kLowRank.
 int64_t BufferElements(BufferShape shape, BufferScope scope, int64_t trainable,
-                       const WeightTensors& tensors);
+                       const WeightTensors& tensors, int64_t rank = 0);
 
 // fp32 scales of a block-quantised buffer: one per block, where a tensor's last block may be
 // short. Computed from the bare count where `tensors` is empty.
@@ -63,6 +69,7 @@ struct TermRule {
   int64_t block_size = 0;  // elements that share an fp32 scale; 0: no scales
   BufferShape shape = BufferShape::kElements;
   BufferScope scope = BufferScope::kAll;
+  int64_t rank = 0;  // of kLowRank
   absl::string_view why = "";
   absl::string_view source = "";
 };

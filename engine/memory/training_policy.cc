@@ -36,6 +36,10 @@ void CheckOptions(const OptimizerSpec& optimizer, absl::string_view path,
     violations.Add(FieldPath(path, "optimizer.paged"),
                    "is of ADAM, ADAMW, LION and ADAM_8BIT, which bitsandbytes pages: leave it out");
   }
+  if (optimizer.galore_rank.has_value() && optimizer.kind != OptimizerKind::kGalore) {
+    violations.Add(FieldPath(path, "optimizer.galore_rank"),
+                   "is an option of KIND_GALORE: leave it out, or choose that kind");
+  }
   if (optimizer.adafactor_momentum && optimizer.kind != OptimizerKind::kAdafactor) {
     violations.Add(FieldPath(path, "optimizer.adafactor_momentum"),
                    "is an option of KIND_ADAFACTOR: leave it out, or choose that kind");
@@ -55,7 +59,8 @@ DataType StorageFor(DataType compute) {
 }
 
 bool NeedsShapes(OptimizerKind kind) {
-  return kind == OptimizerKind::kAdafactor || kind == OptimizerKind::kMuon;
+  return kind == OptimizerKind::kAdafactor || kind == OptimizerKind::kMuon ||
+         kind == OptimizerKind::kGalore;
 }
 
 bool CanCompute(DataType type) {

@@ -32,7 +32,12 @@ enum class OptimizerKind {
   kLion,
   kMuon,
   kAdam8bit,
+  kGalore,
 };
+
+// Source: huggingface/transformers, src/transformers/trainer.py (galore_rank: "rank" of
+// optim_args).
+inline constexpr int64_t kDefaultGaloreRank = 128;
 
 // Elements that share one scale in 8-bit Adam, where the request gives no size.
 // Source: Dettmers et al. 2022 (arXiv 2110.02861) section 2.1, B = 2048.
@@ -40,8 +45,10 @@ inline constexpr int64_t kDefaultQuantizationBlockSize = 2048;
 
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::kAdamw;
-  absl::optional<OptimizerLoop> loop = {};  // absent: the framework's
-  bool paged = false;                       // its state moves to the host where a GPU is full
+  absl::optional<OptimizerLoop> loop = {};   // absent: the framework's
+  bool paged = false;                        // its state moves to the host where a GPU is full
+  bool in_backward = false;                  // a gradient is freed as soon as it is there
+  absl::optional<int64_t> galore_rank = {};  // kGalore only
   bool adafactor_momentum = false;
   absl::optional<int64_t> quantization_block_size = {};  // kAdam8bit only
 };

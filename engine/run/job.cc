@@ -42,6 +42,7 @@ class JobBuilder {
     FillCasts();
     job_.buffers.optimizer_loop = context_.optimizer.loop.value_or(traits_.optimizer_loop.value);
     CheckDeferral();
+    CheckStepInBackward();
     job_.reserve = ReserveOf(layout_.framework, {.generation = context_.generation,
                                                  .experts = HasExperts(context_.spec),
                                                  .communicator_count = CommunicatorCount()});
@@ -98,7 +99,7 @@ class JobBuilder {
   void FillBatch() {
     MicroBatchSpec& batch = job_.batch;
     batch = layout_.kernels;
-    batch.attention = layout_.attention.value_or(context_.attention.kernel);
+    batch.attention = layout_.attention.value_or(context_.habits.attention);
     batch.sequence_count = micro_batch_size();
     batch.sequence_length = choice_.sequence_length;
     batch.encoder_sequence_length = choice_.encoder_sequence_length;
@@ -147,11 +148,12 @@ class JobBuilder {
     batch.wide_outputs =
         traits_.wide_outputs.value && (casts || DividesParameters(job_.state.sharding));
     // Kernels that replace the loss come with others for norms.
-    batch.eager_norms = traits_.eager_norms.value && batch.loss == LossKind::kPlain;
+    batch.eager_layers = traits_.eager_layers.value && batch.loss == LossKind::kPlain;
     batch.adapters_cast_input = traits_.adapters_cast_input.value;
     batch.keeps_frozen_inputs =
         batch.adapters_cast_input && layout_.frozen.data_type == DataType::kInt8;
-    batch.widens_logits = traits_.widens_logits.value;
+    batch.wide_softmax = traits_.wide_softmax.value;
+    batch.logit_copies = context_.habits.logit_copies;
   }
 
   // Transformer Engine runs flash-attention rather than cuDNN's before Hopper, and on Blackwell
@@ -211,11 +213,29 @@ class JobBuilder {
     state.frozen = layout_.frozen;
     state.weight_scaling = layout_.weight_scaling;
     state.fp8_weight_copies = layout_.fp8_weight_copies;
-    state.live_elements = traits_.live_elements.value;
+    FillLiveElements();
     state.reduces_as_computed = traits_.reduces_as_computed.value;
     state.gradient_offload = traits_.gradient_offload.value;
     state.gathers_fp8_weights = traits_.gathers_fp8_weights.value && IsScaledByTensor();
     state.copies_reduced_units = traits_.shards_all_or_nothing.value;
+  }
+
+  void FillLiveElements() {
+    StateSpec& state = job_.state;
+    const absl::optional<int64_t>& given = layout_.framework.live_elements;
+    state.live_elements = given.value_or(traits_.live_elements.value);
+    const bool of_deepspeed = traits_.live_elements.value > 0;
+    const auto refuse = [&](absl::string_view field) {
+      violations_.Add(std::string(field),
+                      "is of DeepSpeed's ZeRO stage 3: leave it out, or write "
+                      "layout.framework.kind: KIND_DEEPSPEED and that stage");
+    };
+    if (given.has_value() && !(of_deepspeed && DividesParameters(state.sharding))) {
+      refuse("layout.framework.live_elements");
+    }
+    if (state.sharding.secondary_group_size != 0 && !of_deepspeed) {
+      refuse("layout.sharding.secondary_group_size");
+    }
   }
 
   // Blocks are gathered in bf16, and MXFP8 staged in the buffer of gradients.
@@ -243,6 +263,27 @@ class JobBuilder {
     }
     job_.pipeline.micro_batch_count = *layout_.global_batch_size / unit.value();
     CheckMicroBatches(unit.value());
+  }
+
+  // Source: pytorch/torchtune, recipes/full_finetune_single_device.py (optimizer_in_bwd): no
+  // accumulation and no clipping.
+  void CheckStepInBackward() {
+    if (!context_.optimizer.in_backward) return;
+    constexpr absl::string_view kField = "training.optimizer.in_backward";
+    if (job_.buffers.gradient_lifetime == GradientLifetime::kAlways) {
+      violations_.Add(std::string(kField),
+                      "is of gradients that PyTorch makes and frees: leave it out, or write a "
+                      "layout.framework.kind of PyTorch's, e.g. KIND_TORCHTUNE");
+    } else if (job_.layout.pipeline_parallel_size > 1) {
+      violations_.Add(std::string(kField), "is not in pipelines: leave it out");
+    } else if (job_.pipeline.micro_batch_count > 1 && layout_.global_batch_size.has_value()) {
+      violations_.Add("layout.global_batch_size",
+                      absl::StrCat("must be that of one micro-batch a rank with "
+                                   "training.optimizer.in_backward: leave it out, or write ",
+                                   micro_batch_size() * data_size_));
+    } else {
+      job_.pipeline.micro_batch_count = 1;
+    }
   }
 
   // Source: NVIDIA/Megatron-LM, megatron/core/model_parallel_config.py: deferral needs

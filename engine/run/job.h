@@ -29,7 +29,7 @@ struct JobContext {
   const PrecisionPolicy& precision;  // with its defaults
   const OptimizerSpec& optimizer;
   DeviceGeneration generation = DeviceGeneration::kUnknown;  // of the devices
-  UsualAttention attention = {};                             // where the layout does not say
+  ClassHabits habits = {};                                   // where the layout does not say
 };
 
 bool HasExperts(const ArchitectureSpec& spec);

@@ -110,6 +110,8 @@ inline constexpr LayoutField kLayoutFields[] = {
     FieldAt<&RunLayout::deferred_head_gradients>("layout.deferred_head_gradients"),
     kStateDivisionField,
     kShardGroupField,
+    FieldAt<&RunLayout::sharding, &StateSharding::secondary_group_size>(
+        "layout.sharding.secondary_group_size"),
     FieldAt<&RunLayout::reshard_after_forward>("layout.sharding.reshard_after_forward"),
     FieldAt<&RunLayout::sharding, &StateSharding::prefetched_unit_count>(
         "layout.sharding.prefetched_unit_count"),

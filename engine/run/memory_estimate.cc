@@ -232,27 +232,27 @@ class OpenChoices {
     const FrameworkTraits& traits = in_.choice.layout.framework.traits();
     const OptimizerSpec& optimizer = in_.context.optimizer;
     constexpr OptimizerLoop kOther = OptimizerLoop::kForeach;
-    if (optimizer.loop.has_value() || !traits.optimizer_loop_is_open.value ||
-        StepCopyShare(optimizer.kind, kOther) == 0) {
+    if (optimizer.loop.has_value() || optimizer.in_backward ||
+        !traits.optimizer_loop_is_open.value || StepCopyShare(optimizer.kind, kOther) == 0) {
       return absl::OkStatus();
     }
     OptimizerSpec changed = optimizer;
     changed.loop = kOther;
     const JobContext context = {in_.context.spec, in_.context.precision, changed,
-                                in_.context.generation, in_.context.attention};
+                                in_.context.generation, in_.context.habits};
     return Try({"training.optimizer.implementation", traits.optimizer_loop.value, kOther}, context,
                in_.choice, true);
   }
 
   // A kernel that keeps scores in memory.
   absl::Status AddAttention() {
-    const UsualAttention& usual = in_.context.attention;
+    const ClassHabits& usual = in_.context.habits;
     const bool may_differ =
-        usual.evidence != AttentionEvidence::kKnown && usual.kernel == AttentionKernel::kFlash;
+        usual.evidence != AttentionEvidence::kKnown && usual.attention == AttentionKernel::kFlash;
     if (in_.choice.layout.attention.has_value() || !may_differ) return absl::OkStatus();
     JobChoice choice = in_.choice;
     choice.layout.attention = AttentionKernel::kUnfused;
-    return Try({std::string(kAttentionField.path), usual.kernel, AttentionKernel::kUnfused},
+    return Try({std::string(kAttentionField.path), usual.attention, AttentionKernel::kUnfused},
                in_.context, choice, usual.evidence == AttentionEvidence::kOpen);
   }
 

@@ -166,7 +166,7 @@ class Resolver {
     if (with_shape != faults || violations_.Mentions("model.changes")) return;
     out_.model_name = out_.shape.name;
     if (run_.layout.has_value()) {
-      out_.attention = UsualAttentionOf(run_.layout->framework, out_.model_name, out_.generation);
+      out_.habits = ClassHabitsOf(run_.layout->framework, out_.model_name, out_.generation);
     }
     if (out_.shape.checked == nullptr) work_.CountModel();
     const absl::Status counted = CheckShape(out_.shape);

@@ -80,7 +80,7 @@ struct ResolvedRun : RunDevices {
   RunFlops flops = {};
   PrecisionPolicy precision = {};                            // with its defaults
   DeviceGeneration generation = DeviceGeneration::kUnknown;  // of the devices
-  UsualAttention attention = {};                             // where the layout does not say
+  ClassHabits habits = {};                                   // where the layout does not say
   // The shape with the vocabulary that the framework pads; null: it pads nothing.
   std::shared_ptr<const ArchitectureSpec> padded = {};
   // Present where the run has a layout, and none is searched for.
@@ -92,7 +92,7 @@ struct ResolvedRun : RunDevices {
   }
   // `run` is the one that was resolved.
   JobContext context_of(const RunSpec& run) const {
-    return {counted_shape(), precision, run.training.optimizer, generation, attention};
+    return {counted_shape(), precision, run.training.optimizer, generation, habits};
   }
 
   // The parts of this that hold for a run that differs from its run in `changed` alone.

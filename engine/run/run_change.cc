@@ -125,7 +125,7 @@ class ChangeList {
   }
 
   bool IsUnfused() const {
-    return choice_.layout.attention.value_or(context_.attention.kernel) ==
+    return choice_.layout.attention.value_or(context_.habits.attention) ==
            AttentionKernel::kUnfused;
   }
 

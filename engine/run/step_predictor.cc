@@ -72,6 +72,11 @@ MissingField MissingForStep(const RunSpec& run, const ResolvedRun& resolved) {
   if (!run.layout->global_batch_size.has_value()) {
     return {"layout.global_batch_size", "give layout.global_batch_size, the sequences of a step"};
   }
+  if (run.training.optimizer.kind == OptimizerKind::kGalore) {
+    return {"training.optimizer.kind",
+            "the decompositions of GaLore's gradients are not timed: choose another kind for the "
+            "time of a step"};
+  }
   const int64_t devices = run.cluster.device_count;
   if (devices > 1 && resolved.node == nullptr) {
     return {"cluster.node_type",

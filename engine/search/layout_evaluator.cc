@@ -32,7 +32,7 @@ absl::Status LayoutEvaluator::Prepare(FieldViolations found, bool offloads,
        .weight_bytes_each = StorageBytes(resolved.precision.weight_data_type),
        .node_devices = std::max<int64_t>(node, kTensorParallelField.in(*run.layout).value_or(1)),
        .usable = resolved.capacity.usable(),
-       .attention = resolved.attention.kernel,
+       .attention = resolved.habits.attention,
        .offloads = offloads});
   base_.bound = StateBound(run, resolved);
   base_.untimed = MissingForStep(run, resolved);

@@ -240,11 +240,12 @@ void ModelOperations::ForEachOfStep(const StageWeights& weights, Visitor visit) 
   const double gradients = updated * gradient_bytes();
   const bool offloaded = job_.state.sharding.offload_optimizer;
   const GradientOffload way = offloaded ? job_.state.gradient_offload : GradientOffload::kAtStep;
-  if (way != GradientOffload::kAddedOnHost) {
+  const bool clips = !job_.state.optimizer.in_backward;
+  if (clips && way != GradientOffload::kAddedOnHost) {
     VisitStepPass("gradient_norm", {.read_bytes = gradients, .sums_rows = true}, visit);
   }
   if (way != GradientOffload::kAtStep) return;
-  VisitStepPass("clip", {.read_bytes = gradients, .written_bytes = gradients}, visit);
+  if (clips) VisitStepPass("clip", {.read_bytes = gradients, .written_bytes = gradients}, visit);
   // In host memory, the host does it: offload_time.h.
   if (!offloaded) {
     VisitStepPass("optimizer", OptimizerPass(job_.state, updated), visit,

@@ -202,8 +202,13 @@ class StateSums {
       const Groups among = GroupsOf(group);
       const double held = BytesOf(group, each);
       const double gradients = static_cast<double>(weights_.of(group).trainable) * gradient_bytes();
-      out_.gather.Add(
-          in_.exchanges.TimeOf(CollectiveOp::kAllGather, held / units, among.shard).Times(units));
+      const auto gather = [&](const RankStride& ranks) {
+        return in_.exchanges.TimeOf(CollectiveOp::kAllGather, held / units, ranks).Times(units);
+      };
+      out_.gather.Add(gather(among.shard));
+      // A second shard is divided among neighbours (ZeRO++, arXiv 2306.10209, section 3.2).
+      const int64_t second = job_.state.sharding.secondary_group_size;
+      out_.gather_again.Add(gather({second > 0 ? second : among.shard.size, among.shard.stride}));
       out_.reduce.Add(
           in_.exchanges.TimeOf(CollectiveOp::kReduceScatter, gradients / units, among.shard)
               .Times(units));

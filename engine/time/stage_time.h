@@ -68,6 +68,7 @@ struct StateSeconds {
   int64_t expert_layers = 0;
   // Per micro-batch, ZeRO stage 3: weights gathered once, and gradients reduced once.
   LinkSeconds gather = {};
+  LinkSeconds gather_again = {};  // for the backward pass, which may have a shard of its own
   LinkSeconds reduce = {};
   LinkSeconds data = {};  // of a step: gradients and weights among data parallel ranks
   double optimizer = 0;   // of a step

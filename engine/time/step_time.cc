@@ -164,7 +164,7 @@ class Step {
         slow_(stage.state.reduce) / (in_.job.buffers.deferred_reduction ? count : 1);
     const double passes = out.layers.forward + out.outside.forward;
     const double forward = Exposed(gather, passes);
-    const double again = sharding.reshard_after_forward ? gather : 0;
+    const double again = sharding.reshard_after_forward ? slow_(stage.state.gather_again) : 0;
     const double backward_passes = out.all() - passes;
     const double backward = Exposed(again + reduce, backward_passes);
     At(out.parts, StepCause::kShardExchange) += forward + backward;

@@ -34,7 +34,7 @@ using NormKindPair = SameNumbers<NormKind::kNonParametric, v1::TransformerSpec::
 using QueryKeyNormPair =
     SameNumbers<QueryKeyNorm::kAllHeads, v1::TransformerSpec::QueryKeyNorm_MAX>;
 using RateSourcePair = SameNumbers<RateSource::kRequest, v1::RateSource_MAX>;
-using OptimizerKindPair = OneLater<OptimizerKind::kAdam8bit, v1::OptimizerSpec::Kind_MAX>;
+using OptimizerKindPair = OneLater<OptimizerKind::kGalore, v1::OptimizerSpec::Kind_MAX>;
 using FlopsConventionPair =
     OneLater<FlopsConvention::kExactCausalDiagonal, v1::FlopsConvention_MAX>;
 using PipelineSchedulePair = OneLater<PipelineSchedule::kDualPipe, v1::PipelineSchedule_MAX>;

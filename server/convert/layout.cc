@@ -122,6 +122,14 @@ FrameworkSpec FrameworkMemoryFrom(const v1::FrameworkMemory& m, absl::string_vie
   if (m.model_code() != v1::FrameworkMemory::MODEL_CODE_UNSPECIFIED) {
     out.code = ModelCodePair::From(m.model_code(), {path, "model_code"}, violations);
   }
+  if (!m.model_code_release().empty()) {
+    out.code_release = CodeReleaseOf(m.model_code_release());
+    if (!out.code_release.has_value()) {
+      violations.Add(absl::StrCat(path, ".model_code_release"),
+                     "is not a release: write its numbers, e.g. 4.45");
+    }
+  }
+  if (m.has_live_elements()) out.live_elements = m.live_elements();
   if (m.has_persistent_gradients()) out.persistent_gradients = m.persistent_gradients();
   if (m.has_fused_weight_gradient()) out.fused_weight_gradient = m.fused_weight_gradient();
   if (m.has_reduce_bucket_elements()) out.reduce_bucket_elements = m.reduce_bucket_elements();

@@ -38,6 +38,8 @@ TrainingSpec TrainingFrom(const v1::TrainingSpec& m, FieldViolations& violations
   out.optimizer.loop = OptimizerLoopPair::Find(m.optimizer().implementation(),
                                                "training.optimizer.implementation", violations);
   out.optimizer.paged = m.optimizer().paged();
+  out.optimizer.in_backward = m.optimizer().in_backward();
+  if (m.optimizer().has_galore_rank()) out.optimizer.galore_rank = m.optimizer().galore_rank();
   out.optimizer.adafactor_momentum = m.optimizer().adafactor_momentum();
   if (m.optimizer().has_quantization_block_size()) {
     out.optimizer.quantization_block_size = m.optimizer().quantization_block_size();

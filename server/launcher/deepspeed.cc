@@ -3,6 +3,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/launcher/deepspeed_shards.h"
 #include "server/launcher/launcher.h"
 #include "server/launcher/setting_file.h"
 #include "server/launcher/software.h"
@@ -94,33 +95,6 @@ void ReadOffloadedPart(const Setting& setting, Reading& reading) {
   reading.file.Ignore(setting.name);
   reading.out.lowering.push_back(
       {absl::StrCat(setting.name, " = ", share), "layout.sharding.offload_optimizer"});
-}
-
-void ReadGroup(const Setting& setting, Reading& reading) {
-  const int64_t group = reading.file.Count(setting.name, -1).value_or(-1);  // -1: none
-  if (group > 0) reading.layout().mutable_sharding()->set_shard_group_size(group);
-}
-void WriteGroup(const Setting& setting, Writing& writing) {
-  const v1::StateSharding& sharding = writing.layout().sharding();
-  const LaunchSizes& sizes = writing.sizes;
-  if (!sharding.has_shard_group_size()) return;
-  if (sharding.shard_group_size() == sizes.data * sizes.context) return;
-  if (sizes.zero != v1::ZERO_STAGE_PARAMETERS) {
-    return writing.refusals.Add("layout.sharding.shard_group_size", "it takes --zero=3");
-  }
-  writing.list.Add(setting.name, sharding.shard_group_size());
-}
-
-// Weights that ZeRO stage 3 keeps whole, and those that a step updates at a time: no field has
-// another number than DeepSpeed's default.
-// Source: deepspeed/runtime/zero/config.py of DeepSpeed 0.17.
-void ReadLiveWeights(const Setting& setting, Reading& reading) {
-  constexpr int64_t kUsual = 1'000'000'000;
-  const auto elements = reading.file.Count(setting.name, 0);
-  if (!elements.has_value() || *elements == kUsual) return;
-  reading.file.Ignore(setting.name);
-  if (*elements > kUsual) return;
-  reading.out.lowering.push_back({absl::StrCat(setting.name, " = ", *elements)});
 }
 
 void ReadTensorSize(const Setting& setting, Reading& reading) {
@@ -298,12 +272,18 @@ constexpr Setting kDeepspeedSettings[] = {
     Whole("zero_optimization.allgather_bucket_size", "layout.framework.gather_bucket_elements")
         .From(0),
     Whole("zero_optimization.mics_shard_size", "layout.sharding.shard_group_size")
-        .By(ReadGroup, WriteGroup),
+        .By(ReadDeepspeedGroup, WriteDeepspeedGroup),
     Takes("layout.sharding.reshard_after_forward", "true"),
     Takes("layout.sharding.prefetched_unit_count", "1"),
-    Other("zero_optimization.stage3_max_live_parameters").Read(ReadLiveWeights),
-    Other("zero_optimization.stage3_max_reuse_distance").Read(ReadLiveWeights),
-    Other("zero_optimization.sub_group_size").Read(ReadLiveWeights),
+    Other("zero_optimization.stage3_max_live_parameters")
+        .For("layout.framework.live_elements")
+        .By(ReadLiveElements, WriteLiveElements),
+    Other("zero_optimization.stage3_max_reuse_distance")
+        .For("layout.framework.live_elements")
+        .By(ReadLiveElements, WriteLiveElements),
+    Whole("zero_optimization.zero_hpz_partition_size", "layout.sharding.secondary_group_size")
+        .By(ReadSecondaryGroup, WriteSecondaryGroup),
+    Other("zero_optimization.sub_group_size").Read(ReadSubgroups),
     Whole("tensor_parallel.autotp_size", "layout.parallel.tensor_parallel_size")
         .AboveOne()
         .By(ReadTensorSize, WriteTensorSize),

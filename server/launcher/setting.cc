@@ -59,6 +59,9 @@ constexpr Setting kOutOfReach[] = {
     OutOfReach("layout.storage.fp8_weight_copies", "the compute data type decides it"),
     OutOfReach("layout.parallel.split_key_value_heads", "the tensor parallel size decides it"),
     OutOfReach("layout.framework.model_code", "the program that reads the settings decides it"),
+    OutOfReach("layout.framework.model_code_release", kLibrary),
+    OutOfReach("layout.framework.live_elements", kHabit),
+    OutOfReach("layout.sharding.secondary_group_size", kHabit),
     OutOfReach("layout.framework.persistent_gradients", kHabit),
     OutOfReach("layout.framework.fused_weight_gradient", kHabit),
     OutOfReach("layout.framework.reduce_bucket_elements", kHabit),
@@ -74,6 +77,8 @@ constexpr Setting kOutOfReach[] = {
     OutOfReach("layout.unmodelled_settings", "other names than the launcher's"),
     OutOfReach("training.optimizer.implementation", kHabit),
     OutOfReach("training.optimizer.paged", kLibrary),
+    OutOfReach("training.optimizer.in_backward", kLibrary),
+    OutOfReach("training.optimizer.galore_rank", kLibrary),
     OutOfReach("training.token_count", "a number of steps says it"),
     OutOfReach("training.activation_bytes", "a measurement"),
 };

@@ -1,8 +1,12 @@
 // TrainingArguments of transformers and TRL, read.
 #include <iterator>
+#include <string>
+#include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "proto/words/field_path.h"
 #include "server/launcher/fine_tuning.h"
@@ -32,14 +36,17 @@ struct TrainerOptimizer {
   bool lowers = false;    // it may need less memory
   v1::OptimizerSpec::Implementation implementation = v1::OptimizerSpec::IMPLEMENTATION_UNSPECIFIED;
   bool paged = false;
+  bool in_backward = false;
 };
 
+constexpr auto kUnsaid = v1::OptimizerSpec::IMPLEMENTATION_UNSPECIFIED;
 constexpr auto kForeachLoop = v1::OptimizerSpec::IMPLEMENTATION_FOREACH;
 constexpr auto kFusedLoop = v1::OptimizerSpec::IMPLEMENTATION_FUSED;
 
 // The names of OptimizerNames. bitsandbytes' and Apex's keep fp32 moments of any weights; its 8-bit
 // ones (0.50.1, optim/optimizer.py) and torchao's (optim/adam.py) divide blocks of 256. SGD has no
-// momentum: Trainer gives it none.
+// momentum: Trainer gives it none. LOMO is SGD in the backward pass (arXiv 2306.09782), AdaLomo
+// with the second moments of Adafactor (arXiv 2310.10195).
 constexpr TrainerOptimizer kTrainerOptimizers[] = {
     {"adamw_torch", "adamw", false, false, kForeachLoop},
     {"adamw_torch_fused", "adamw", false, false, kFusedLoop},
@@ -66,16 +73,28 @@ constexpr TrainerOptimizer kTrainerOptimizers[] = {
     {"lion_8bit", "lion", true, true},
     {"paged_lion_32bit", "lion", true, false, kFusedLoop, true},
     {"paged_lion_8bit", "lion", true, true},
-    {"galore_adamw", "adamw", true, true},
+    {"galore_adamw", "galore"},
     {"galore_adamw_8bit", "adam-8bit", true, true},
-    {"galore_adamw_layerwise", "adamw", true, true},
+    {"galore_adamw_layerwise", "galore", false, false, kUnsaid, false, true},
     {"galore_adamw_8bit_layerwise", "adam-8bit", true, true},
     {"apollo_adamw", "adamw", true, true},
     {"apollo_adamw_layerwise", "adamw", true, true},
     {"muon", "muon"},  // axolotl's and LLaMA-Factory's
-    {"lomo", "adamw", true, true},
-    {"adalomo", "adamw", true, true},
+    {"lomo", "sgd", true, false, kUnsaid, false, true},
+    {"adalomo", "adafactor", true, false, kUnsaid, false, true},
 };
+
+// "rank=256, update_proj_gap=200".
+void ReadGaloreRank(Reading& reading) {
+  const std::string given = reading.file.Text("optim_args").value_or("");
+  for (const absl::string_view part : absl::StrSplit(given, ',')) {
+    const std::pair<absl::string_view, absl::string_view> words = absl::StrSplit(part, '=');
+    int64_t rank = 0;
+    if (absl::StripAsciiWhitespace(words.first) != "rank") continue;
+    if (!absl::SimpleAtoi(words.second, &rank)) return reading.file.Ignore("optim_args");
+    reading.out.defaults.mutable_training()->mutable_optimizer()->set_galore_rank(rank);
+  }
+}
 
 // "flash_attention_2", "sdpa", or a kernel of the Hub, "kernels-community/flash-attn".
 void ReadTrainerAttention(const Setting& setting, Reading& reading) {
@@ -303,6 +322,8 @@ void ReadTrainerOptimizer(const Setting& setting, Reading& reading) {
     training.mutable_optimizer()->set_implementation(known->implementation);
   }
   if (known->paged) training.mutable_optimizer()->set_paged(true);
+  if (known->in_backward) training.mutable_optimizer()->set_in_backward(true);
+  if (kind == v1::OptimizerSpec::KIND_GALORE) ReadGaloreRank(reading);
   if (known->lowers) reading.file.Ignore(setting.name);
 }
 

@@ -110,9 +110,10 @@ class Lines {
     Row("gated experts in one kernel", traits.fuses_gated_experts);
     Row("global buffer", traits.global_buffer);
     Row("tensor parallel ranks have all logits", traits.whole_logits);
-    Row("RMSNorm in fp32, step by step", traits.eager_norms);
+    Row("layers step by step: RMSNorm in fp32, gates activated apart", traits.eager_layers);
     Row("adapters cast their own inputs", traits.adapters_cast_input);
-    Row("losses read an fp32 copy of the logits", traits.widens_logits);
+    Row("softmax of attention in fp32, and a cast", traits.wide_softmax);
+    Row("fp32 copies of the logits that losses read", traits.logit_copies);
     Row("norms, latents and experts' activations recomputed alone", traits.recomputes_modules);
     Row("a loss that overwrites the logits", traits.fused_loss);
     Row("can be cut into pipeline stages", traits.stages);

@@ -125,13 +125,28 @@ TEST(ReadDeepspeed, ListsWhatAccelerateFillsIn) {
 TEST(ReadDeepspeed, SaysWhatMayLowerMemory) {
   const LauncherRead read = Read(R"({
     "activation_checkpointing": {"cpu_checkpointing": true}, "gradient_clipping": 1.0,
-    "zero_optimization": {"stage": 3, "stage3_max_live_parameters": 1e8,
-                          "stage3_max_reuse_distance": 1e9, "sub_group_size": 1e9}})");
+    "zero_optimization": {"stage": 3, "sub_group_size": 1e8}})");
   EXPECT_THAT(LoweringOf(read),
               UnorderedElementsAre("activation_checkpointing.cpu_checkpointing",
-                                   "zero_optimization.stage3_max_live_parameters = 100000000"));
+                                   "zero_optimization.sub_group_size = 100000000"));
   EXPECT_THAT(read.ignored, UnorderedElementsAre("activation_checkpointing.cpu_checkpointing",
-                                                 "zero_optimization.stage3_max_live_parameters"));
+                                                 "zero_optimization.sub_group_size"));
+}
+
+// Gathered weights are freed once they are more, or once their next use is farther away.
+TEST(ReadDeepspeed, TakesTheWeightsThatStayWhole) {
+  const auto layout = [](const std::string& zero) {
+    return Read("{\"zero_optimization\": {" + zero + "}}").request.layout();
+  };
+  const auto both = layout(R"("stage": 3, "stage3_max_live_parameters": 2e8,
+                              "stage3_max_reuse_distance": 1e8, "zero_hpz_partition_size": 8)");
+  EXPECT_EQ(both.framework().live_elements(), 100'000'000);
+  EXPECT_EQ(both.sharding().secondary_group_size(), 8);
+  const auto none = layout(R"("stage": 3, "stage3_max_live_parameters": 0)");
+  EXPECT_TRUE(none.framework().has_live_elements());
+  EXPECT_EQ(none.framework().live_elements(), 0);
+  const auto other = layout(R"("stage": 2, "stage3_max_live_parameters": 2e8)");
+  EXPECT_FALSE(other.framework().has_live_elements());
 }
 
 // Its pipelines in bf16 divide the optimizer's state at stage 0, as BLOOM's script says.

@@ -46,7 +46,8 @@ TEST(RunSpecFrom, CarriesEveryField) {
         "gradient_data_type": "DATA_TYPE_FP32", "master_weights": false,
         "optimizer_data_type": "DATA_TYPE_BF16"}, "optimizer": {"kind": "KIND_ADAFACTOR",
         "implementation": "IMPLEMENTATION_FOREACH", "paged": true,
-        "adafactor_momentum": true, "quantization_block_size": 13}},
+        "adafactor_momentum": true, "in_backward": true, "galore_rank": 70,
+        "quantization_block_size": 13}},
     "cluster": {"device": {"accelerator": "a"}, "device_count": 14, "peak_flops_per_second": 15,
       "device_memory_bytes": 16, "reserved_memory_bytes": 17, "node_type": "n",
       "network": {"name": "w", "bytes_per_second": 33}, "host_link_bytes_per_second": 34,
@@ -123,11 +124,11 @@ TEST(RunSpecFrom, CarriesEveryField) {
   EXPECT_EQ(t.query_key_norm, QueryKeyNorm::kAllHeads);
 
   const TrainingSpec& training = run.training;
-  EXPECT_THAT(
-      Numbers(training.token_count, training.activation_bytes, training.sequence_length,
-              training.encoder_sequence_length, training.precision.master_weights,
-              training.optimizer.adafactor_momentum, training.optimizer.quantization_block_size),
-      ElementsAre(11, 12, 23, 24, 0, 1, 13));
+  EXPECT_THAT(Numbers(training.token_count, training.activation_bytes, training.sequence_length,
+                      training.encoder_sequence_length, training.precision.master_weights,
+                      training.optimizer.adafactor_momentum, training.optimizer.in_backward,
+                      training.optimizer.galore_rank, training.optimizer.quantization_block_size),
+              ElementsAre(11, 12, 23, 24, 0, 1, 1, 70, 13));
   EXPECT_EQ(training.optimizer.loop, OptimizerLoop::kForeach);
   EXPECT_TRUE(training.optimizer.paged);
   EXPECT_EQ(training.recompute, RecomputePolicy::kSelective);
@@ -219,6 +220,7 @@ constexpr char kEveryField[] = R"json({
   "global_batch_size": 11, "schedule": "PIPELINE_SCHEDULE_ZERO_BUBBLE_H1",
   "deferred_head_gradients": 67, "unmodelled_settings": ["x", "y"],
   "sharding": {"zero_stage": "ZERO_STAGE_GRADIENTS", "shard_group_size": 12,
+    "secondary_group_size": 68,
     "reshard_after_forward": false, "prefetched_unit_count": 13, "offload_optimizer": true,
     "offload_parameters": true},
   "storage": {"frozen_data_type": "DATA_TYPE_INT4", "frozen_block_size": 14,
@@ -231,6 +233,7 @@ constexpr char kEveryField[] = R"json({
     "expert_scaling": "EXPERT_SCALING_AFTER_DOWN", "attention_output_copied": true,
     "fused_expert_activation": false, "expert_dispatch": "EXPERT_DISPATCH_ALL_GATHER"},
   "framework": {"kind": "KIND_DEEPSPEED", "model_code": "MODEL_CODE_PLAIN",
+    "model_code_release": "4.45", "live_elements": 69,
     "persistent_gradients": false,
     "fused_weight_gradient": true, "reduce_bucket_elements": 19, "gather_bucket_elements": 20,
     "workspace_bytes": 21, "fragmentation_ratio": 0.22, "context_bytes": 23,
@@ -281,10 +284,10 @@ TEST_F(EveryField, OfTheLayoutItselfArrives) {
 
 TEST_F(EveryField, OfModelStateArrives) {
   const auto& sharding = layout_.sharding;
-  EXPECT_THAT(Numbers(sharding.shard_group_size, layout_.reshard_after_forward,
-                      sharding.prefetched_unit_count, sharding.offload_optimizer,
-                      sharding.offload_parameters),
-              ElementsAre(12, 0, 13, 1, 1));
+  EXPECT_THAT(Numbers(sharding.shard_group_size, sharding.secondary_group_size,
+                      layout_.reshard_after_forward, sharding.prefetched_unit_count,
+                      sharding.offload_optimizer, sharding.offload_parameters),
+              ElementsAre(12, 68, 0, 13, 1, 1));
   EXPECT_THAT(Numbers(layout_.frozen.block_size, layout_.frozen.double_quantization,
                       layout_.fp8_weight_copies),
               ElementsAre(14, 1, 15));
@@ -312,11 +315,12 @@ TEST_F(EveryField, OfTheFrameworkArrives) {
   const auto& f = layout_.framework;
   EXPECT_EQ(f.kind, Framework::kDeepSpeed);
   EXPECT_EQ(f.code, ModelCode::kPlain);
+  EXPECT_EQ(f.code_release, (CodeRelease{4, 45}));
   EXPECT_FALSE(f.code_assumed);
   EXPECT_THAT(Numbers(f.persistent_gradients, f.fused_weight_gradient, f.reduce_bucket_elements,
-                      f.gather_bucket_elements, f.workspace_bytes, f.fragmentation_ratio,
-                      f.context_bytes, f.communicator_bytes),
-              ElementsAre(0, 1, 19, 20, 21, 0.22, 23, 24));
+                      f.gather_bucket_elements, f.live_elements, f.workspace_bytes,
+                      f.fragmentation_ratio, f.context_bytes, f.communicator_bytes),
+              ElementsAre(0, 1, 19, 20, 69, 21, 0.22, 23, 24));
   EXPECT_THAT(Numbers(f.deferred_reduction, f.named, f.transformer_engine, f.deterministic,
                       f.grouped_experts, f.fused_projections, f.captured_graphs),
               ElementsAre(0, 1, 1, 1, 0, 0, 1));
@@ -343,13 +347,15 @@ TEST(RunLayoutFrom, WhatIsAbsentStaysAbsent) {
   const RunLayout layout = RunLayoutFrom(v1::RunLayout(), "layout", violations);
   EXPECT_TRUE(violations.empty());
   const auto& f = layout.framework;
-  EXPECT_THAT(Numbers(layout.context_parallel_size, layout.context_parallel_kind,
-                      layout.sequence_parallel, layout.micro_batch_size, layout.global_batch_size,
-                      layout.zero_stage, layout.reshard_after_forward, layout.loss,
-                      f.persistent_gradients, f.fused_weight_gradient, f.reduce_bucket_elements,
-                      f.gather_bucket_elements, f.workspace_bytes, f.fragmentation_ratio,
-                      f.context_bytes, f.communicator_bytes, f.deferred_reduction),
-              Each(kAbsent));
+  EXPECT_THAT(
+      Numbers(layout.context_parallel_size, layout.context_parallel_kind, layout.sequence_parallel,
+              layout.micro_batch_size, layout.global_batch_size, layout.zero_stage,
+              layout.reshard_after_forward, layout.loss, f.persistent_gradients,
+              f.fused_weight_gradient, f.reduce_bucket_elements, f.gather_bucket_elements,
+              f.live_elements, f.workspace_bytes, f.fragmentation_ratio, f.context_bytes,
+              f.communicator_bytes, f.deferred_reduction),
+      Each(kAbsent));
+  EXPECT_FALSE(f.code_release.has_value());
   EXPECT_THAT(
       Numbers(layout.parallel.tensor_parallel_size, layout.parallel.expert_tensor_parallel_size),
       Each(kAbsent));
@@ -358,6 +364,15 @@ TEST(RunLayoutFrom, WhatIsAbsentStaysAbsent) {
                       layout.kernels.expert_load_factor),
               ElementsAre(0, 1, 0, 1, 1));
   EXPECT_EQ(layout.frozen.data_type, DataType::kUnspecified);
+}
+
+TEST(RunLayoutFrom, RefusesWhatIsNoRelease) {
+  FieldViolations violations;
+  v1::RunLayout wire;
+  wire.mutable_framework()->set_model_code_release("main");
+  (void)RunLayoutFrom(wire, "layout", violations);
+  EXPECT_THAT(violations.ToStatus(),
+              NamesFields(ElementsAre("layout.framework.model_code_release")));
 }
 
 // Zeros arrive as zeros: limits of the fields refuse those that would be taken for a default.

@@ -23,7 +23,12 @@ int64_t ComputeBytesOf(const MicroBatchSpec& batch) {
 }
 
 bool CopiesNormInput(NormVariant variant, const MicroBatchSpec& batch) {
-  return batch.eager_norms && variant == NormVariant::kRmsNorm;
+  return batch.eager_layers && variant == NormVariant::kRmsNorm;
+}
+
+bool WidensSoftmax(const MicroBatchSpec& batch) {
+  constexpr int64_t kWideBytes = 4;
+  return batch.wide_softmax && ComputeBytesOf(batch) < kWideBytes;
 }
 
 ActivationList::ActivationList(const ActivationContext& context, ActivationTensors* rows,
@@ -88,7 +93,7 @@ void ActivationList::AddMatmulInput(ActivationRow row, const MatmulUse& use, int
     AddCast(input, readers);
   }
   if (KeepsFrozenInput(use)) {
-    row.kind = ElementKind::kCompute;
+    row.kind = row.of_core ? ElementKind::kCompute : ProductKind();
     row.kept_for = "the 8-bit product of a frozen matrix";
     Add(row);
   }

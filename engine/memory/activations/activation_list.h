@@ -37,6 +37,9 @@ int64_t ComputeBytesOf(const MicroBatchSpec& batch);
 // True where a norm of this kind keeps an fp32 copy of an input that is narrower.
 bool CopiesNormInput(NormVariant variant, const MicroBatchSpec& batch);
 
+// True where the softmax of unfused attention is kept in fp32, and cast to fewer bits.
+bool WidensSoftmax(const MicroBatchSpec& batch);
+
 enum class ElementKind {
   kCompute,      // of the batch's compute_data_type
   kMatmulInput,  // of its matmul_input_data_type
@@ -56,6 +59,7 @@ struct ActivationRow {
   BackwardStep step = BackwardStep::kAfterNorm;  // of a layer's branch: the last step to read it
   bool again = false;                            // recomputed instead of kept
   bool for_weights = false;                      // an operand of a weight gradient
+  bool of_core = false;                          // attention's core makes it
   absl::string_view kept_for = {};
   absl::string_view source = {};
 };
@@ -136,6 +140,13 @@ class ActivationList {
   // The type of the residual, which the norms read.
   ElementKind ResidualKind() const {
     return batch().wide_residual ? ElementKind::kFp32 : ElementKind::kCompute;
+  }
+  // The type of a frozen matrix's input and output: LLM.int8() multiplies an fp32 input in 8 bits,
+  // and returns fp32. Source: bitsandbytes @95f9af30, bitsandbytes/autograd/_functions.py,
+  // MatMul8bitLt.
+  ElementKind ProductKind() const {
+    return batch().keeps_frozen_inputs && batch().wide_residual ? ElementKind::kFp32
+                                                                : ElementKind::kCompute;
   }
   // Adds `row`, the input of a norm, and what eager code keeps next to it.
   void AddNorm(ActivationRow row, const NormUse& use);

@@ -256,7 +256,8 @@ class AttentionRows {
     out_.AddWhole(row);
   }
 
-  // Masked scores are computed and kept, too: an unfused kernel has the whole square.
+  // Masked scores are computed and kept, too: an unfused kernel has the whole square. A softmax in
+  // fp32 is kept for its own gradient, and its cast for the values'.
   void AddScores() {
     const MicroBatchSpec& batch = out_.batch();
     const int64_t keys = cross_ ? batch.encoder_sequence_length : out_.sequence_length();
@@ -270,12 +271,16 @@ class AttentionRows {
                          .source = source::kLayer};
     const bool scores = Needs(ActivationSite::kScores);
     const bool values = Needs(ActivationSite::kValue);
-    if (scores || (values && !batch.dropout)) out_.Add(row);
-    if (!batch.dropout) return;
-    row.name = "dropped_softmax";
+    const bool wide = WidensSoftmax(batch);
+    if (wide) row.kind = Kind::kFp32;
+    if (scores || (values && !batch.dropout && !wide)) out_.Add(row);
+    if (!batch.dropout && !wide) return;
+    row.name = batch.dropout ? "dropped_softmax" : "cast_softmax";
+    row.kind = Kind::kCompute;
     row.step = BackwardStep::kValues;
     row.kept_for = "gradient of values";
     if (values) out_.Add(row);
+    if (!batch.dropout) return;
     row.name = "softmax_mask";
     row.step = BackwardStep::kCore;
     row.kind = Kind::kMask;
@@ -285,6 +290,7 @@ class AttentionRows {
 
   ActivationRow HeadsRow(ActivationRow row) const {
     row.shape = "b s a v";
+    row.of_core = true;
     row.cut = Cut::kTensor;
     row.width = CheckedInt(heads_) * attention_.value_head_size;
     row.source = source::kLayer;

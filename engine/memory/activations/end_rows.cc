@@ -132,7 +132,8 @@ void AddLoss(const MatmulUse& head, ActivationList& out) {
                                                                  : "nothing: they are the output",
                        .source = source::kChainRule};
   if (loss == LossKind::kPlain && out.batch().wide_outputs) row.kind = Kind::kFp32;
-  if (!SoftmaxTakesTheirPlace(loss)) out.Add(row);
+  const bool copy_is_output = LogitCopiesOf(out.batch()) == LogitCopies::kOutput;
+  if (!SoftmaxTakesTheirPlace(loss) && !copy_is_output) out.Add(row);
   row.kind = Kind::kFp32;
   row.kept_for = "gradient of the loss";
   if (loss == LossKind::kFused && !OverwritesLogits(out.batch())) {
@@ -161,9 +162,12 @@ bool SoftmaxTakesTheirPlace(LossKind loss) {
   return loss == LossKind::kVocabularyParallel || loss == LossKind::kVocabularyParallelCompiled;
 }
 
+LogitCopies LogitCopiesOf(const MicroBatchSpec& batch) {
+  return ComputeBytesOf(batch) < kWideBytes ? batch.logit_copies : LogitCopies::kNone;
+}
+
 bool OverwritesLogits(const MicroBatchSpec& batch) {
-  return batch.loss == LossKind::kFused &&
-         !(batch.widens_logits && ComputeBytesOf(batch) < kWideBytes);
+  return batch.loss == LossKind::kFused && LogitCopiesOf(batch) == LogitCopies::kNone;
 }
 
 // The part of the vocabulary whose logits a tensor parallel rank has.

@@ -11,6 +11,9 @@ namespace sextant {
 int64_t EmbeddingSizeOf(const ArchitectureSpec& spec);
 int64_t LogitsOf(const ActivationContext& context);
 
+// The fp32 copies of logits that are in fewer bits.
+LogitCopies LogitCopiesOf(const MicroBatchSpec& batch);
+
 // True where a loss keeps the softmax in place of the logits.
 bool SoftmaxTakesTheirPlace(LossKind loss);
 

@@ -34,7 +34,8 @@ void AddUnfusedRows(const InnerRows& inner, bool router, ActivationList& out) {
                        .again = out.batch().recomputation.activation_function,
                        .kept_for = "gradient of up",
                        .source = source::kChainRule};
-  if (inner.kind == FeedForwardKind::kGated && out.Needs(inner.inner)) out.Add(row);
+  const bool gated = inner.kind == FeedForwardKind::kGated && out.Needs(inner.inner);
+  if (gated && !out.batch().eager_layers) out.Add(row);  // else AddInnerRows() does
   row.name = "activation_output";
   row.kept_for = "gradient of the router's probabilities";
   if (router) out.Add(row);
@@ -47,6 +48,7 @@ void AddInnerRows(const InnerRows& inner, ActivationList& out) {
   const bool gated = inner.kind == FeedForwardKind::kGated;
   ActivationRow row = {.name = "gate",
                        .shape = inner.shape,
+                       .kind = out.ProductKind(),
                        .cut = inner.cut,
                        .width = inner.width,
                        .step = BackwardStep::kCore,
@@ -55,6 +57,10 @@ void AddInnerRows(const InnerRows& inner, ActivationList& out) {
   if (gated && inner.needs) out.Add(row);
   row.name = "up";
   if (inner.needs) out.Add(row);
+  // The product of eager code reads the activated gate, too.
+  row.name = "activated_gate";
+  row.kept_for = "gradient of up";
+  if (gated && inner.needs && out.batch().eager_layers) out.Add(row);
   row.name = "down_input";
   row.kind = Kind::kMatmulInput;
   row.step = BackwardStep::kOutput;

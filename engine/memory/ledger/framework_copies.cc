@@ -264,6 +264,7 @@ void AppendCastRows(const CopiesContext& context, int64_t stage, StagePhase phas
 }
 
 Bytes StepCopiesOf(const MemoryJob& job, const StageState& state) {
+  if (job.state.optimizer.in_backward) return Bytes(0);  // a parameter at a time
   const double share = StepCopyShare(job.state.optimizer.kind, job.buffers.optimizer_loop);
   const Bytes moments(RoundedInt(static_cast<double>(state.optimizer_state.value()) * share));
   const int64_t kept = StorageBytes(job.state.precision.gradient_data_type);

@@ -102,6 +102,12 @@ void AssumeCode(const ParallelSizes& sizes, FrameworkSpec& framework) {
 void CheckCode(const FrameworkSpec& framework, FieldViolations& violations) {
   constexpr char kField[] = "layout.framework.model_code";
   const FrameworkTraits& traits = framework.traits();
+  if (framework.code_release.has_value() && traits.code != ModelCode::kTransformers) {
+    violations.Add("layout.framework.model_code_release",
+                   absl::StrCat("is of transformers, and the code is ", ModelCodeName(traits.code),
+                                ": leave it out, or write layout.framework.model_code: "
+                                "MODEL_CODE_TRANSFORMERS"));
+  }
   if (!framework.code.has_value()) return;
   if (!framework.named) {
     return violations.Add(kField,
@@ -152,22 +158,28 @@ PrecisionPolicy WithDefaults(PrecisionPolicy policy, const FrameworkTraits& trai
   return WithDefaults(policy);
 }
 
-UsualAttention UsualAttentionOf(const FrameworkSpec& framework, absl::string_view model,
-                                DeviceGeneration generation) {
+ClassHabits ClassHabitsOf(const FrameworkSpec& framework, absl::string_view model,
+                          DeviceGeneration generation) {
   const FrameworkTraits& traits = framework.traits();
   using enum AttentionEvidence;
+  ClassHabits out;
+  out.logit_copies = LogitCopiesOf(traits.code, model, framework.code_release);
   switch (traits.attention.value) {
     case AttentionCode::kFlashAttention:
-      return {generation == DeviceGeneration::kBeforeAmpere ? AttentionKernel::kUnfused
-                                                            : AttentionKernel::kFlash,
-              kKnown};
+      if (generation == DeviceGeneration::kBeforeAmpere) out.attention = AttentionKernel::kUnfused;
+      break;
     case AttentionCode::kTorch:
-      return {AttentionKernel::kFlash, traits.code == ModelCode::kPlain ? kAssumed : kKnown};
-    case AttentionCode::kByModelClass:
-      if (HasEagerAttention(model)) return {AttentionKernel::kUnfused, kKnown};
-      return {AttentionKernel::kFlash, HadEagerAttention(model) ? kOpen : kAssumed};
+      if (traits.code == ModelCode::kPlain) out.evidence = kAssumed;
+      break;
+    case AttentionCode::kByModelClass: {
+      const ClassAttention of_class = ClassAttentionOf(model, framework.code_release);
+      if (of_class == ClassAttention::kEager) out.attention = AttentionKernel::kUnfused;
+      if (of_class == ClassAttention::kEither) out.evidence = kOpen;
+      if (of_class == ClassAttention::kFusedAtLeast) out.evidence = kAssumed;
+      break;
+    }
   }
-  return {};
+  return out;
 }
 
 bool DefaultReshardAfterForward(const FrameworkTraits& traits, const ParallelLayout& layout) {
@@ -216,6 +228,7 @@ ReserveSpec ReserveOf(const FrameworkSpec& framework, const ReserveUse& use) {
                                        .transformer_engine = framework.has_transformer_engine(),
                                        .grouped_experts = grouped});
   out.workspace = Bytes(framework.workspace_bytes.value_or(workspace.value()));
+  out.uncounted_bytes = traits.reserve.value.uncounted_bytes;
   out.uncounted = traits.reserve.value.uncounted;
   out.fragmentation = traits.reserve.value.fragmentation;
   if (framework.fragmentation_ratio.has_value()) {

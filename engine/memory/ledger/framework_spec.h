@@ -21,6 +21,7 @@ struct FrameworkSpec {
   bool named = false;                   // by the request
   absl::optional<ModelCode> code = {};  // absent: the one that the framework usually trains
   bool code_assumed = false;            // `code` is not the request's
+  absl::optional<CodeRelease> code_release = {};
   // A search looks for its layouts, and finds none that it refuses. Of a layout or a schedule that
   // is given, the default framework refuses nothing.
   bool searched = false;
@@ -28,6 +29,7 @@ struct FrameworkSpec {
   absl::optional<bool> fused_weight_gradient = {};
   absl::optional<int64_t> reduce_bucket_elements = {};
   absl::optional<int64_t> gather_bucket_elements = {};
+  absl::optional<int64_t> live_elements = {};
   absl::optional<bool> deferred_reduction = {};
   absl::optional<int64_t> workspace_bytes = {};
   absl::optional<double> fragmentation_ratio = {};
@@ -53,8 +55,8 @@ struct FrameworkSpec {
 // forks alone divide them among tensor or pipeline parallel ranks.
 void AssumeCode(const ParallelSizes& sizes, FrameworkSpec& framework);
 
-// Appends to `violations` the error of a code that the framework, or one that isn't named, does not
-// train.
+// Appends to `violations` the errors of a code that the framework, or one that isn't named, does
+// not train, and of a release of a code that has none.
 void CheckCode(const FrameworkSpec& framework, FieldViolations& violations);
 
 // `policy` with the defaults of `traits` for the types of weights, gradients and the state of
@@ -69,15 +71,17 @@ enum class AttentionEvidence {
   kOpen,     // releases of the last years differ
 };
 
-struct UsualAttention {
-  AttentionKernel kernel = AttentionKernel::kFlash;
+// The habits of a model's class where a run does not say.
+struct ClassHabits {
+  AttentionKernel attention = AttentionKernel::kFlash;
   AttentionEvidence evidence = AttentionEvidence::kKnown;
+  LogitCopies logit_copies = LogitCopies::kNone;
 };
 
-// The attention that the code of `framework` runs on devices of `generation`. `model` is a preset's
+// Those of `model` in the code of `framework`, on devices of `generation`. `model` is a preset's
 // name or a config.json's model_type.
-UsualAttention UsualAttentionOf(const FrameworkSpec& framework, absl::string_view model,
-                                DeviceGeneration generation);
+ClassHabits ClassHabitsOf(const FrameworkSpec& framework, absl::string_view model,
+                          DeviceGeneration generation);
 
 // True where gathered weights are freed after a forward pass if a run does not say.
 bool DefaultReshardAfterForward(const FrameworkTraits& traits, const ParallelLayout& layout);

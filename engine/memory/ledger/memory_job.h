@@ -43,8 +43,9 @@ struct BufferSpec {
 
 // The estimated reserves. docs/memory.md, "The reserve", has the sources of the defaults.
 struct ReserveSpec {
-  Bytes workspace = Bytes(0);       // of matrix libraries, inside the framework's allocator
-  Interval<double> uncounted = {};  // allocated but not counted, as a share of the counted bytes
+  Bytes workspace = Bytes(0);          // of matrix libraries, inside the framework's allocator
+  BytesInterval uncounted_bytes = {};  // allocated but not counted, whatever is counted
+  Interval<double> uncounted = {};     // and as a share of the counted bytes
   Interval<double> fragmentation =
       {};                            // reserved by the allocator, as a share of the allocated bytes
   BytesInterval context = {};        // of the driver and loaded kernels

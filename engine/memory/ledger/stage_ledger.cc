@@ -49,7 +49,7 @@ DataType GradientAsComputed(const MemoryJob& job) {
 BufferSpec AsTransientsSee(const MemoryJob& job) {
   BufferSpec out = job.buffers;
   const bool made_once = out.gradient_lifetime == GradientLifetime::kFromBackward &&
-                         job.pipeline.micro_batch_count == 1;
+                         job.pipeline.micro_batch_count == 1 && !job.state.optimizer.in_backward;
   const bool gathered = job.state.sharding.zero_stage >= ZeroStage::kGradients;
   out.fused_weight_gradient = out.fused_weight_gradient || made_once || gathered;
   return out;

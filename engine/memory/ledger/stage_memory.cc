@@ -23,6 +23,13 @@ BytesInterval OfShare(Bytes size, const Interval<double>& share) {
   return {PartOf(size, share.low), PartOf(size, share.expected), PartOf(size, share.high)};
 }
 
+// Allocated but not counted. Its two parts are one fit's: their ends go together.
+BytesInterval UncountedOf(const ReserveSpec& reserve, Bytes counted) {
+  const BytesInterval share = OfShare(counted, reserve.uncounted);
+  const BytesInterval& fixed = reserve.uncounted_bytes;
+  return {share.low + fixed.low, share.expected + fixed.expected, share.high + fixed.high};
+}
+
 // The interval of a sum of terms whose errors are independent: the distances of its ends from what
 // is expected add up in squares. Source: the variance of a sum of independent terms.
 BytesInterval SumOf(std::initializer_list<BytesInterval> terms) {
@@ -71,7 +78,7 @@ absl::StatusOr<ProcessMemory> ProcessMemoryOf(const ReserveSpec& reserve, Checke
   }
   const Bytes base(worked.value());
   ProcessMemory out;
-  out.allocated = OfShare(base, reserve.uncounted) + base;
+  out.allocated = UncountedOf(reserve, base) + base;
   out.reserved = SumOf(
       {out.allocated, OfShare(out.allocated.expected, reserve.fragmentation), Exactly(step_cache)});
   out.process = SumOf({out.reserved, reserve.context, reserve.communicators});
@@ -96,7 +103,7 @@ void AppendReserveRows(const ReserveSpec& reserve, const StageMemory& memory, Le
   };
   append("workspace", "matrix libraries work in it", reserve.workspace);
   append("uncounted", "what frameworks hold and no row has",
-         PartOf(CountedOf(reserve, memory), reserve.uncounted.expected));
+         UncountedOf(reserve, CountedOf(reserve, memory)).expected);
   append("fragmentation", "the allocator has taken it and can't hand it out",
          memory.reserved.expected - memory.allocated.expected - memory.step_cache);
   append("step_cache", "flat copies of the optimizer step, which no freed activation has room for",

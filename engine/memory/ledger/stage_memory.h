@@ -55,7 +55,7 @@ absl::StatusOr<ProcessMemory> ProcessMemoryOf(const ReserveSpec& reserve, Checke
 
 // Completes `memory`, which has all sums except the reserve's, with the reserve:
 //
-//   allocated = (counted + workspace) (1 + uncounted)
+//   allocated = (counted + workspace) (1 + uncounted) + uncounted_bytes
 //   reserved  = allocated (1 + fragmentation) + step_cache
 //   process   = reserved + context + communicators
 //

@@ -151,13 +151,21 @@ StandingBuffers StandingBuffersOf(const CopiesContext& context, int64_t stage, b
     const int64_t trainable = context.state.weights.CountOn(stage).trainable;
     out.gradient_buckets = Bytes(trainable * StorageBytes(precision.gradient_data_type));
   }
+  if (job.state.sharding.secondary_group_size > 0) {
+    const int64_t part = CeilDivide(context.state.weights.CountOn(stage).total,
+                                    job.state.sharding.secondary_group_size);
+    const int64_t bytes = std::min<int64_t>(StorageBytes(precision.weight_data_type),
+                                            StorageBytes(StorageFor(job.batch.compute_data_type)));
+    out.secondary_weights = Bytes(part * bytes);
+  }
   return out;
 }
 
 StandingBuffers SharedBy(const StandingBuffers& a, const StandingBuffers& b) {
   return {.global_buffer = std::max(a.global_buffer, b.global_buffer),
           .placeholder_gradients = std::max(a.placeholder_gradients, b.placeholder_gradients),
-          .gradient_buckets = a.gradient_buckets + b.gradient_buckets};
+          .gradient_buckets = a.gradient_buckets + b.gradient_buckets,
+          .secondary_weights = a.secondary_weights + b.secondary_weights};
 }
 
 void AppendStandingRows(const StandingBuffers& buffers, LedgerRows& rows) {
@@ -183,6 +191,9 @@ void AppendStandingRows(const StandingBuffers& buffers, LedgerRows& rows) {
   append("gradient_buckets", buffers.gradient_buckets,
          "gradients are copied into buckets that are reduced",
          "pytorch/pytorch, torch/nn/parallel/distributed.py; docs/memory.md");
+  append("secondary_weights", buffers.secondary_weights,
+         "a second shard, which backward passes gather from",
+         "Wang et al. 2023 (ZeRO++, arXiv 2306.10209) section 3.2");
   append("deferred_head", buffers.deferred_head,
          "inputs and output gradients of the head, until the last backward pass",
          "NVIDIA/Megatron-LM, megatron/core/tensor_parallel/layers.py; docs/memory_schedules.md");

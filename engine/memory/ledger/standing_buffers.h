@@ -15,9 +15,11 @@ struct StandingBuffers {
   Bytes placeholder_gradients = Bytes(0);
   Bytes gradient_buckets = Bytes(0);
   Bytes deferred_head = Bytes(0);
+  Bytes secondary_weights = Bytes(0);
 
   Bytes total() const {
-    return global_buffer + placeholder_gradients + gradient_buckets + deferred_head;
+    return global_buffer + placeholder_gradients + gradient_buckets + deferred_head +
+           secondary_weights;
   }
 };
 
@@ -42,6 +44,8 @@ bool GathersIntoGlobalBuffer(const MemoryJob& job);
 // deferred_head: inputs of the output head and gradients of its outputs of micro-batches whose
 //   weight gradients wait for the last backward pass; StageLedger adds it.
 //   Source: NVIDIA/Megatron-LM, megatron/core/tensor_parallel/layers.py, grad_output_buffer.
+// secondary_weights: a second shard of all weights, in the type that is gathered, from the first
+//   forward pass on. Source: Wang et al. 2023 (ZeRO++, arXiv 2306.10209) section 3.2.
 //
 // Allocates nothing where a stage has at most 16 matrices of different shapes.
 StandingBuffers StandingBuffersOf(const CopiesContext& context, int64_t stage, bool has_head);
@@ -49,7 +53,7 @@ StandingBuffers StandingBuffersOf(const CopiesContext& context, int64_t stage, b
 // StandingBuffers::global_buffer alone.
 Bytes GlobalBufferOf(const CopiesContext& context, bool has_head);
 
-// The buffers of two stages on one GPU, which share all but the buckets.
+// The buffers of two stages on one GPU, which share all but buckets and weights.
 StandingBuffers SharedBy(const StandingBuffers& a, const StandingBuffers& b);
 
 // Appends rows that add up to `buffers`.

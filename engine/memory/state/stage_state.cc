@@ -172,6 +172,10 @@ class StageSum {
   StateAmount BufferShare(const TermRule& rule, const WeightTensor& tensor,
                           const TensorShard& shard, int64_t layers) {
     const int64_t ranks = DividesOptimizer(sharding_) ? ranks_here_ : 1;
+    if (rule.shape == BufferShape::kLowRank) {  // of whole matrices: CheckStateSpec()
+      return {.elements = LowRankNumbers(shard.rows, shard.columns, rule.rank) * shard.copies,
+              .layers = layers};
+    }
     if (rule.shape == BufferShape::kRowsAndColumns) {
       const int64_t columns = tensor.is_vector() ? 0 : shard.columns;
       StateAmount out = ShareOf({.elements = shard.rows * shard.copies, .layers = layers}, ranks);

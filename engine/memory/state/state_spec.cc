@@ -59,6 +59,7 @@ class StateCheck {
     const CheckedInt ranks = CheckedInt(state_.sharding.data_parallel_size) * context_parallel_size;
     if (!ranks.ok() || ranks.value() > kMaxRanks) return;
     CheckGroup(ranks.value());
+    CheckSecondaryGroup(ranks.value());
     if (violations_.found_count() == faults) CheckExpertGroup(ranks.value());
   }
 
@@ -78,6 +79,7 @@ class StateCheck {
       } options[] = {{!s.reshard_after_forward, "layout.sharding.reshard_after_forward"},
                      {s.prefetched_unit_count != defaults.prefetched_unit_count,
                       "layout.sharding.prefetched_unit_count"},
+                     {s.secondary_group_size != 0, "layout.sharding.secondary_group_size"},
                      {s.offload_parameters, "layout.sharding.offload_parameters"}};
       for (const auto& option : options) {
         if (option.given) Add(option.name, kOfStageThree);
@@ -90,6 +92,21 @@ class StateCheck {
     if (s.offload_parameters && !s.offload_optimizer) {
       Add("layout.sharding.offload_parameters",
           "needs offload_optimizer: the optimizer updates weights where they are");
+    }
+  }
+
+  void CheckOptimizer() {
+    const StateSharding& s = state_.sharding;
+    if (state_.optimizer.kind == OptimizerKind::kGalore && s.zero_stage != ZeroStage::kNone) {
+      Add("layout.sharding.zero_stage",
+          "divides matrices, and KIND_GALORE projects whole ones: write ZERO_STAGE_NONE, or "
+          "another "
+          "training.optimizer.kind");
+    }
+    if (state_.optimizer.in_backward && s.offload_optimizer) {
+      Add("layout.sharding.offload_optimizer",
+          "does not go with training.optimizer.in_backward, whose steps are the GPU's: leave one "
+          "out");
     }
   }
 
@@ -162,6 +179,15 @@ class StateCheck {
                      "), which ", group, " does not"));
   }
 
+  void CheckSecondaryGroup(int64_t ranks) {
+    const StateSharding& s = state_.sharding;
+    const int64_t shard = s.shard_group_size > 0 ? s.shard_group_size : ranks;
+    const int64_t group = s.secondary_group_size;
+    if (group == 0 || (group > 0 && group <= shard && shard % group == 0)) return;
+    Add("layout.sharding.secondary_group_size",
+        absl::StrCat("must divide the ranks of a shard (", shard, "), which ", group, " does not"));
+  }
+
   // The GPUs of a shard group must hold each part of the experts equally often; else some hold
   // more.
   void CheckExpertGroup(int64_t ranks) {
@@ -190,6 +216,7 @@ void CheckStateSpec(const StateSpec& state, const ArchitectureSpec& spec,
   check.CheckFormats();
   check.CheckSharding(context_parallel_size);
   check.CheckZeroOptions();
+  check.CheckOptimizer();
   check.CheckFrozen();
   check.CheckFp8();
 }

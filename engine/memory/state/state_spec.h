@@ -20,6 +20,9 @@ struct StateSharding {
   ZeroStage zero_stage = ZeroStage::kNone;
   // Ranks that divide a shard; the others hold copies (HSDP). 0: all of them.
   int64_t shard_group_size = 0;
+  // Stage 3: ranks that divide a second copy of the weights, which backward passes gather from
+  // (Wang et al. 2023, ZeRO++, arXiv 2306.10209, section 3.2: hpZ). 0: there is none.
+  int64_t secondary_group_size = 0;
   bool reshard_after_forward = true;  // stage 3; false: they stay until the backward pass
   int64_t prefetched_unit_count = 1;  // stage 3: units gathered ahead of the current one
   bool offload_optimizer = false;     // its state is in host memory; see gradient_offload

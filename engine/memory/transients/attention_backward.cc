@@ -124,16 +124,28 @@ void LayerBackward::WalkFusedCore(const Operands& core) {
              kFp32Bytes);
 }
 
-// The chain rule, with softmax as a separate operation.
+// The chain rule, with softmax as a separate operation. Of one in fp32 the gradient is cast to
+// fp32, and that of the scores is made in it.
 void LayerBackward::WalkUnfusedCore(const Operands& core) {
+  constexpr int64_t kFp32Bytes = 4;
+  const MicroBatchSpec& batch = context_.activations.batch;
+  const int64_t bytes = WidensSoftmax(batch) ? kFp32Bytes : ComputeBytesOf(batch);
+  const auto make = [&](absl::string_view name, absl::string_view why) {
+    out_->Make({.name = name,
+                .shape = "b a s s",
+                .elements = core.scores,
+                .element_bytes = bytes,
+                .why = why},
+               bytes);
+  };
   Start(core.branch, Step::kValues);
   Make("heads_gradient", "b s a v", core.output, "read by the product");
   Make("softmax_gradient", "b a s s", core.scores, "made by it");
   Make("value_gradient", "b s g v", core.value, "made by it");
   Start(core.branch, Step::kCore);
   Make("value_gradient", "b s g v", core.value, "not yet read");
-  Make("softmax_gradient", "b a s s", core.scores, "read by dropout, or by softmax");
-  Make("score_gradient", "b a s s", core.scores, "made by it");
+  make("softmax_gradient", "read by dropout, or by softmax");
+  make("score_gradient", "made by it");
   Start(core.branch, Step::kCore);
   Make("value_gradient", "b s g v", core.value, "not yet read");
   Make("score_gradient", "b a s s", core.scores, "read by the product");

@@ -63,10 +63,13 @@ void AddPlaceholder(const TransientContext& context, TransientList& out) {
            .why = "empty, in place of the gradient that was added to its buffer"});
 }
 
+LogitCopies CopiesOf(const TransientContext& context) {
+  return LogitCopiesOf(context.activations.batch);
+}
+
 // True where the loss reads an fp32 copy of the logits, which its gradient overwrites.
 bool OverwritesCopy(const TransientContext& context) {
-  const MicroBatchSpec& batch = context.activations.batch;
-  return batch.loss == LossKind::kFused && !OverwritesLogits(batch);
+  return LossOf(context) == LossKind::kFused && CopiesOf(context) != LogitCopies::kNone;
 }
 
 struct Received {
@@ -134,7 +137,7 @@ void AddLossTransients(const TransientContext& context, TransientList& out) {
     case LossKind::kPlain:
       return AddPlainLoss(context, out);
     case LossKind::kFused:
-      if (!OverwritesCopy(context)) return;
+      if (!OverwritesCopy(context) || CopiesOf(context) == LogitCopies::kOne) return;
       return out.Add({.name = "wide_logits",
                       .shape = "b s V",
                       .elements = LogitsOn(context),
@@ -202,6 +205,7 @@ CheckedInt FreedBehindLoss(const TransientContext& context) {
 CheckedInt OutputThatStays(const TransientContext& context) {
   const MicroBatchSpec& batch = context.activations.batch;
   if (!HasHead(context) || (batch.loss != LossKind::kPlain && !OverwritesCopy(context))) return 0;
+  if (CopiesOf(context) == LogitCopies::kOutput) return 0;
   const bool wide = batch.loss == LossKind::kPlain && batch.wide_outputs;
   return LogitsOn(context) * (wide ? kLossBytes : ComputeBytesOf(batch));
 }

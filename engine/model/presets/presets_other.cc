@@ -194,6 +194,11 @@ constexpr ConfigField kGranite[] = {
 
 constexpr PresetRow kGraniteRows[] = {{"granite-3.1-2b", {40, 2048, 8192, 32, 8}}};
 
+constexpr ConfigField kPowerLm[] = {
+    {"model_type", "granite"}, {"vocab_size", 49152}, {"tie_word_embeddings", true}};
+
+constexpr PresetRow kPowerLmRows[] = {{"powerlm-3b", {40, 2304, 9216, 36, 36}}};
+
 constexpr ConfigField kBloom[] = {{"model_type", "bloom"}, {"vocab_size", 250880}};
 
 constexpr absl::string_view kBloomColumns[] = {"n_layer", "hidden_size", "n_head"};
@@ -281,6 +286,7 @@ constexpr PresetTable kOtherTables[] = {
     {kStablelm2Source, kStablelm2, kGroupedSizes, kStablelm2Rows},
     {kLargeStablelm2Source, kLargeStablelm2, kGroupedSizes, kLargeStablelm2Rows},
     {kConfigSource, kGranite, kGroupedSizes, kGraniteRows},
+    {kConfigSource, kPowerLm, kGroupedSizes, kPowerLmRows},
     {kConfigSource, kBloom, kBloomColumns, kBloomRows},
     {kHandSource, kMpt, kMptColumns, kMptRows},
     {kMpt1bSource, kFoundryMpt, kMptColumns, kFoundryMptRows},

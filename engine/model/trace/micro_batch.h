@@ -83,12 +83,13 @@ struct MicroBatchSpec {
   // Tensor parallel ranks gather all logits, and each computes the loss of all of them.
   bool whole_logits = false;
   // Habits of transformers' code and of torch.autocast: docs/memory_transients.md, "Eager code".
-  bool eager_norms = false;          // RMSNorm is computed in fp32, step by step
+  bool eager_layers = false;         // step by step: RMSNorm in fp32, gates activated apart
   bool adapters_cast_input = false;  // each for itself
   bool keeps_frozen_inputs = false;  // LLM.int8() does, of layers' matrices
   bool wide_residual = false;        // in fp32, and cast for each matrix that reads it
   bool wide_outputs = false;         // logits that the model returns are in fp32
-  bool widens_logits = false;        // a loss that overwrites logits gets an fp32 copy of them
+  bool wide_softmax = false;         // of unfused attention, in fp32, and cast for the product
+  LogitCopies logit_copies = LogitCopies::kNone;  // in fp32, of a loss on whole logits
   ExpertScaling expert_scaling = ExpertScaling::kBeforeDown;
   ExpertDispatch expert_dispatch = ExpertDispatch::kAllToAll;
   // For kBeforeDown: true where one kernel computes the activation function and the scaling, and

@@ -23,6 +23,14 @@ enum class LossKind {
   kVocabularyParallelCompiled,
 };
 
+// The fp32 copies that a loss on whole logits reads (transformers, by release).
+enum class LogitCopies {
+  kNone,     // the logits themselves
+  kOutput,   // one, which is the model's output, and one without each sequence's last token
+  kShifted,  // in addition to the output: one, and one without each sequence's last token
+  kOne,      // in addition to the output
+};
+
 // How context parallel ranks, which hold parts of each sequence, compute attention.
 enum class ContextParallelKind {
   // Keys and values pass from rank to rank, and each rank attends with its own queries.

@@ -148,6 +148,7 @@ export const GROUPS: Group[] = [
           LION: "Lion",
           MUON: "Muon",
           ADAM_8BIT: "8-bit Adam",
+          GALORE: "GaLore",
         }),
       },
       {

@@ -108,6 +108,25 @@ TEST(OptimizerState, OfAdafactorIsRowsPlusColumns) {
   EXPECT_EQ(TermBytes(momentum)["first_moment"], 4 * kSomeCount);
 }
 
+// Two moments of 2 x 6 numbers for each 6 x 4, and a projection of 4 x 2. A rank above the shorter
+// side is that side.
+TEST(OptimizerState, OfGaloreIsOfALowRank) {
+  const auto terms = [](int64_t rank) {
+    return TermBytes(StateOf(kSomeCount, {}, {.kind = OptimizerKind::kGalore, .galore_rank = rank},
+                             SomeTensors()));
+  };
+  EXPECT_EQ(terms(2).at("low_rank_state"), 4 * 2 * (2 * 2 * 6 + 2 * 4));
+  EXPECT_EQ(terms(2).at("first_moment"), 4 * 44);
+  EXPECT_EQ(terms(2).at("second_moment"), 4 * 44);
+  EXPECT_EQ(terms(100).at("low_rank_state"), 4 * 2 * (2 * 4 * 6 + 4 * 4));
+}
+
+TEST(OptimizerState, OfAStepInTheBackwardPassHasNoGradients) {
+  const auto terms = TermBytes(StateOf(1000, {}, {.in_backward = true}));
+  EXPECT_EQ(terms.count("gradient"), 0u);
+  EXPECT_EQ(terms.at("first_moment"), 4 * 1000);
+}
+
 TEST(OptimizerState, OfMuonSplitsHiddenMatricesFromTheRest) {
   const auto terms =
       TermBytes(StateOf(kSomeCount, {}, {.kind = OptimizerKind::kMuon}, SomeTensors()));

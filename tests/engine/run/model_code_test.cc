@@ -99,10 +99,10 @@ TEST(ModelCode, AssumedOneOpensTheLoss) {
 AttentionEvidence EvidenceOf(Framework framework, absl::string_view model) {
   FrameworkSpec spec;
   spec.kind = framework;
-  return UsualAttentionOf(spec, model, DeviceGeneration::kHopper).evidence;
+  return ClassHabitsOf(spec, model, DeviceGeneration::kHopper).evidence;
 }
 
-TEST(UsualAttention, FollowsTheCodeAndTheClass) {
+TEST(ClassHabits, FollowsTheCodeAndTheClass) {
   using enum AttentionEvidence;
   EXPECT_EQ(EvidenceOf(Framework::kMegatronLm, "opt-30b"), kKnown);
   EXPECT_EQ(EvidenceOf(Framework::kTorchtitan, "llama-3-8b"), kKnown);
@@ -111,19 +111,69 @@ TEST(UsualAttention, FollowsTheCodeAndTheClass) {
   EXPECT_EQ(EvidenceOf(Framework::kHuggingFaceTrainer, "opt-30b"), kOpen);
   FrameworkSpec trainer;
   trainer.kind = Framework::kHuggingFaceTrainer;
+  EXPECT_EQ(EvidenceOf(Framework::kHuggingFaceTrainer, "gemma-2-9b"), kOpen);
+  EXPECT_EQ(EvidenceOf(Framework::kHuggingFaceTrainer, "gemma-2b"), kAssumed);
   for (const char* const model : {"bloom-560m", "mpt-7b", "t5-3b", "flan-t5-xl"}) {
-    const UsualAttention usual = UsualAttentionOf(trainer, model, DeviceGeneration::kHopper);
-    EXPECT_EQ(usual.kernel, AttentionKernel::kUnfused) << model;
+    const ClassHabits usual = ClassHabitsOf(trainer, model, DeviceGeneration::kHopper);
+    EXPECT_EQ(usual.attention, AttentionKernel::kUnfused) << model;
     EXPECT_EQ(usual.evidence, kKnown) << model;
   }
 }
 
+// Classes got fused attention in 4.36, 4.42 and 4.46; before 4.46 the output is the loss's fp32
+// copy, and from 4.50 on labels are shifted. Granite's class widens its output in all of 4.
+TEST(ClassHabits, FollowsTheRelease) {
+  const auto habits = [](absl::string_view model, absl::string_view release) {
+    FrameworkSpec spec;
+    spec.kind = Framework::kHuggingFaceTrainer;
+    spec.code_release = CodeReleaseOf(release);
+    return ClassHabitsOf(spec, model, DeviceGeneration::kHopper);
+  };
+  using enum AttentionEvidence;
+  const struct {
+    const char* model;
+    const char* release;
+    AttentionKernel attention;
+    AttentionEvidence evidence;
+  } classes[] = {{"llama-2-7b", "4.35.2", AttentionKernel::kUnfused, kKnown},
+                 {"llama-2-7b", "4.36", AttentionKernel::kFlash, kKnown},
+                 {"pythia-1b", "4.41", AttentionKernel::kUnfused, kKnown},
+                 {"pythia-1b", "4.42", AttentionKernel::kFlash, kKnown},
+                 {"opt-30b", "4.45", AttentionKernel::kUnfused, kKnown},
+                 {"opt-30b", "5.0", AttentionKernel::kFlash, kKnown},
+                 {"gpt-j-6b", "5.0", AttentionKernel::kFlash, kOpen},
+                 {"bloom-560m", "5.0", AttentionKernel::kUnfused, kKnown}};
+  for (const auto& each : classes) {
+    const ClassHabits found = habits(each.model, each.release);
+    EXPECT_EQ(found.attention, each.attention) << each.model << each.release;
+    EXPECT_EQ(found.evidence, each.evidence) << each.model << each.release;
+  }
+  EXPECT_EQ(habits("llama-2-7b", "4.45.2").logit_copies, LogitCopies::kOutput);
+  EXPECT_EQ(habits("llama-2-7b", "4.46.0.dev0").logit_copies, LogitCopies::kShifted);
+  EXPECT_EQ(habits("llama-2-7b", "4.50").logit_copies, LogitCopies::kOne);
+  EXPECT_EQ(habits("granite-3.1-2b", "4.57").logit_copies, LogitCopies::kOutput);
+  EXPECT_EQ(habits("powerlm-3b", "4.48.1").logit_copies, LogitCopies::kOutput);
+  EXPECT_EQ(habits("granite-3.1-2b", "5.0").logit_copies, LogitCopies::kOne);
+  FrameworkSpec any;
+  any.kind = Framework::kHuggingFaceTrainer;
+  EXPECT_EQ(ClassHabitsOf(any, "llama-2-7b", DeviceGeneration::kHopper).logit_copies,
+            LogitCopies::kShifted);
+}
+
+TEST(CodeRelease, IsOfTwoNumbersAtLeast) {
+  EXPECT_EQ(CodeReleaseOf("4.45"), (CodeRelease{4, 45}));
+  EXPECT_EQ(CodeReleaseOf("4.45.0.dev0"), (CodeRelease{4, 45}));
+  for (const char* const bad : {"", "4", "4.", "v4.45", "4.x", "-4.5", "4.5.6.7.8.9", "4.99999"}) {
+    EXPECT_EQ(CodeReleaseOf(bad), absl::nullopt) << bad;
+  }
+}
+
 // FlashAttention 2 and cuDNN's attention need an Ampere GPU; PyTorch's has a kernel for all.
-TEST(UsualAttention, FollowsTheDevice) {
+TEST(ClassHabits, FollowsTheDevice) {
   const auto kernel = [](Framework framework, DeviceGeneration generation) {
     FrameworkSpec spec;
     spec.kind = framework;
-    return UsualAttentionOf(spec, "llama-2-7b", generation).kernel;
+    return ClassHabitsOf(spec, "llama-2-7b", generation).attention;
   };
   EXPECT_EQ(kernel(Framework::kMegatronLm, DeviceGeneration::kBeforeAmpere),
             AttentionKernel::kUnfused);
@@ -135,7 +185,7 @@ TEST(UsualAttention, FollowsTheDevice) {
 
 // A class whose releases differ: 64 heads x 2,048^2 scores a sequence and layer, of which the
 // interval knows. Where they decide whether it fits, the verdict is neither FITS nor DOES NOT FIT.
-TEST(UsualAttention, OpenOnesWidenTheInterval) {
+TEST(ClassHabits, OpenOnesWidenTheInterval) {
   RunSpec run = RunOf(Framework::kDeepSpeed, "opt-30b");
   run.cluster.device_count = 16;
   run.layout->micro_batch_size = 2;

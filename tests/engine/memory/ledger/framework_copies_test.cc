@@ -362,6 +362,17 @@ TEST(StandingBuffers, TheGlobalBufferHoldsUnfusedScores) {
   EXPECT_EQ(On(job, false).global_buffer, Bytes(2 * kBatchTokens * (12 / 2) * 1024));
 }
 
+// ZeRO++'s second shard: 2 N bytes over the ranks that divide it.
+TEST(StandingBuffers, ASecondShardIsDivided) {
+  MemoryJob job = JobOf({.kind = Framework::kDeepSpeed});
+  job.state.sharding = {.data_parallel_size = 16, .zero_stage = ZeroStage::kParameters};
+  EXPECT_EQ(On(job).secondary_weights, Bytes(0));
+  job.state.sharding.secondary_group_size = 8;
+  const int64_t parameters = 124'439'808 + 47 * kHidden;
+  EXPECT_EQ(On(job).secondary_weights, Bytes(2 * ((parameters + 7) / 8)));
+  EXPECT_EQ(On(job).total(), On(job).secondary_weights);
+}
+
 // DistributedDataParallel's buckets hold all gradients once more, in fp32.
 TEST(StandingBuffers, BucketsOfSeveralRanks) {
   MemoryJob job = JobOf({.kind = Framework::kPytorchDdp});

@@ -62,6 +62,23 @@ TEST(CheckStateSpec, RefusesGroupsThatRanksDontDivideInto) {
   }
 }
 
+// 8 ranks hold a shard, or 4 where copies of it are held.
+TEST(CheckStateSpec, RefusesSecondGroupsThatDontDivideAShard) {
+  StateCase c = DenseCase();
+  c.state.sharding = {.data_parallel_size = 8, .zero_stage = ZeroStage::kParameters};
+  const auto named = NamesFields(ElementsAre("layout.sharding.secondary_group_size"));
+  for (const int64_t bad : {int64_t{3}, int64_t{16}, int64_t{-1}, INT64_MIN, INT64_MAX}) {
+    c.state.sharding.secondary_group_size = bad;
+    EXPECT_THAT(Check(c), named) << bad;
+  }
+  c.state.sharding.secondary_group_size = 8;
+  EXPECT_THAT(Check(c), IsOk());
+  c.state.sharding.shard_group_size = 4;
+  EXPECT_THAT(Check(c), named);
+  c.state.sharding = {.data_parallel_size = 8, .secondary_group_size = 4};
+  EXPECT_THAT(Check(c), named);
+}
+
 TEST(CheckStateSpec, RefusesExpertsThatRanksDontShareEvenly) {
   StateCase c = ExpertsCase();
   c.layout.expert_parallel_size = 4;
@@ -90,6 +107,16 @@ TEST(CheckStateSpec, RefusesOptionsOfAnotherZeroStage) {
                       .reshard_after_forward = false,
                       .prefetched_unit_count = 3};
   EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.sharding.prefetched_unit_count")));
+}
+
+TEST(CheckStateSpec, RefusesWhatAnOptimizerCannotDivide) {
+  StateCase c = DenseCase();
+  c.state.optimizer.kind = OptimizerKind::kGalore;
+  c.state.sharding = {.data_parallel_size = 4, .zero_stage = ZeroStage::kOptimizer};
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.sharding.zero_stage")));
+  c.state.optimizer = {.in_backward = true};
+  c.state.sharding.offload_optimizer = true;
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("layout.sharding.offload_optimizer")));
 }
 
 TEST(CheckStateSpec, RefusesParametersOffloadedAlone) {

@@ -91,7 +91,7 @@ TEST(LossTransients, WideOutputsStay) {
 TEST(LossTransients, OfAFusedLossOfWidenedLogits) {
   TransientCase c = SmallStage();
   c.base.batch.loss = LossKind::kFused;
-  c.base.batch.widens_logits = true;
+  c.base.batch.logit_copies = LogitCopies::kShifted;
   EXPECT_EQ(c.ByName(kLoss), (Bytes_{{"loss.wide_logits", kLogits * 4}}));
   EXPECT_EQ(c.Added(kHeadPhase), kLogits * 2 + 6 * 8 * 2);
   EXPECT_EQ(c.Freed(kHeadPhase), kLogits * 4 + 6 * 4);
@@ -284,6 +284,10 @@ TEST(LayerBackward, OfUnfusedAttention) {
   EXPECT_EQ(c.Added(kLayerPhase), h + h + 2 * scores);
   EXPECT_EQ(c.Freed(kLayerPhase), 2 * h);
   EXPECT_EQ(c.ByName(kForward)["layer.scores"], scores);
+  // In fp32: its gradient and that of the scores are wide; the cast that the values read is gone.
+  c.base.batch.wide_softmax = true;
+  EXPECT_EQ(c.Added(kLayerPhase), h + h + 2 * 2 * scores);
+  EXPECT_EQ(c.Freed(kLayerPhase), 2 * h + scores);
 }
 
 // 2 ranks: all tokens of up's input and of its gradient on each, features halved.
