@@ -168,14 +168,6 @@ def loss_of_fms(request, row: Row) -> None:
         kernels.loss = api.KernelChoices.LOSS_FUSED
 
 
-def traits_of(row: Row) -> list[str]:
-    old = row.get("framework", "").endswith("transformers 4.45.2")
-    overwrites = "fused RoPE" in row.get("notes", "")
-    names = {"overwritten logits of transformers 4.45": old and overwrites}
-    names["Granite"] = row.get("model") == "powerlm-3b"
-    return [name for name, holds in names.items() if holds]
-
-
 def fms_request(row: Row):
     require("plugin" not in row.get("notes", ""), "a plugin's kernels of quantised bases")
     request = request_of("fms", row)
@@ -200,6 +192,9 @@ def fms_request(row: Row):
         request.layout.storage.CopyFrom(storage)
     if gpus > 1:
         request.layout.sharding.zero_stage = api.ZERO_STAGE_PARAMETERS
+    release = re.search(r"transformers (\S+)$", row.get("framework", ""))
+    if release is not None:
+        request.layout.framework.model_code_release = release[1]
     loss_of_fms(request, row)
     set_sizes(request, gpus)
     return request

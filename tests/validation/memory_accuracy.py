@@ -27,6 +27,7 @@ def all_tables(answers: Answers) -> dict[str, Table]:
     return {
         "errors": memory_tables.error_table(all_figures(answers), answered),
         "intervals": memory_tables.coverage_table(all_figures(answers)),
+        "sizes": memory_tables.size_table(figures),
         "causes": memory_tables.cause_table(figures),
         "worst": memory_tables.worst_table(figures),
         "verdicts": memory_tables.verdict_table(answered),
@@ -80,6 +81,7 @@ def totals(answers: Answers, tables: dict[str, Table]) -> str:
         markdown(wide),
         residual(answers),
         markdown(intervals._replace(rows=proven)),
+        markdown(tables["sizes"]),
         markdown(chosen(tables["verdicts"], verdicts, request=ALL_FIELDS)),
         *memory_tables.surprises(answers.answered),
     ]

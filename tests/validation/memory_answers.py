@@ -60,7 +60,8 @@ def questions(case: MeasuredCase | OpenCase) -> list:
     for request in case.requests:
         request.options.view = api.PLAN_VIEW_FULL
         if isinstance(case, MeasuredCase) and case.measured:
-            request.options.include_ledger = case.measured[0][0] == Definition.CALCULATED
+            calculated = case.measured[0][0] == Definition.CALCULATED
+            request.options.include_ledger = calculated or case.between_steps is not None
     return case.requests
 
 

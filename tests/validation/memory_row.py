@@ -156,7 +156,6 @@ def measured_case(row: Row, source: dict, translate) -> MeasuredCase:
     out.assumptions += source.get("assumptions", [])
     out.assumptions += [field for field in inferred if field not in read]
     out.traits.update(source.get("traits", []), ["experts"] if row.get("experts") else [])
-    out.traits.update(sources.traits_of(row))
     return out
 
 

@@ -2,6 +2,7 @@
 those that lack a field or contradict one another, and those that are left out or assume something.
 """
 
+import math
 from collections import Counter
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ CLOSE = 0.03
 WORST = 10
 ENOUGH_FIGURES = 20
 ALL, FULLY_KNOWN = "all", "fully known"  # rows
+SIZES = (("below 5 GiB", 0, 5), ("5 to 20 GiB", 5, 20), ("above 20 GiB", 20, math.inf))
 VERDICTS = ("FITS", "TIGHT", "DOES_NOT_FIT")
 
 CAUSES = load("causes.yaml")["memory"]
@@ -95,15 +97,20 @@ def state_rows(runs: list[MeasuredCase]) -> list[list[str]]:
 
     Allocated after a step is all but activations, transients and buffers.
     """
-    gone = (api.LEDGER_KIND_ACTIVATION, api.LEDGER_KIND_TRANSIENT)
+    gone = (
+        api.LEDGER_KIND_ACTIVATION,
+        api.LEDGER_KIND_TRANSIENT,
+        api.LEDGER_KIND_FRAMEWORK_RESERVE,
+    )
     errors: dict[str, list[float]] = {ALL: [], FULLY_KNOWN: []}
     for run in runs:
         memory, stages = run.prediction.memory, len(run.prediction.plan.memory.stages)
         bf16 = run.request.training.precision.compute_data_type == api.DATA_TYPE_BF16
         if run.between_steps is None or stages > 1 or not bf16:
             continue
-        freed = sum(row.size_bytes for row in memory.sums if row.kind in gone)
-        error = (memory.allocated_bytes.expected - freed) / run.between_steps - 1
+        stays = sum(row.size_bytes for row in memory.sums if row.kind not in gone)
+        stays += sum(row.size_bytes for row in memory.ledger if row.name == "framework.workspace")
+        error = stays / run.between_steps - 1
         errors[ALL].append(error)
         errors[FULLY_KNOWN] += [error] if run.fully_known else []
     head = ["allocated after a step", MEGATRON, ALL_FIELDS]
@@ -162,6 +169,18 @@ def coverage_table(figures: list[Figure]) -> Table:
     ]
     columns = ["definition", "framework", "request", "figures", "inside %", "below low %"]
     return Table([*columns, "above high %", "series", "inside, of series left out %"], rows)
+
+
+def size_table(figures: list[Figure]) -> Table:
+    """Shares of allocated figures in their intervals, by what is expected."""
+    rows = []
+    for words, least, most in SIZES:
+        some = [f for f in figures if f.definition == Definition.ALLOCATED]
+        some = [f for f in some if least <= f.interval.expected / GIB < most]
+        inside = [f.interval.low <= f.measured <= f.interval.high for f in some]
+        share = whole_percent(sum(inside) / len(some)) if len(some) >= ENOUGH_FIGURES else ""
+        rows.append([words, str(len(some)), share])
+    return Table(["size", "figures", "inside %"], rows)
 
 
 def worst_table(figures: list[Figure]) -> Table:

@@ -104,7 +104,7 @@ def main():
     if None in folders.values():
         print("skipped: no shared cases: set SEXTANT_SHARED_DIR")
         return api.SKIPPED
-    missed = load("public_cases.yaml")["missed"]
+    missed, said = (load("public_cases.yaml")[key] for key in ("missed", "said"))
     rows, problems, right = [], [], 0
     for name, folder in folders.items():
         with open(f"{folder}.jsonl", encoding="utf-8") as file:
@@ -112,6 +112,7 @@ def main():
         for case in cases:
             if case["kind"] not in OF_PLANS:
                 continue
+            case["arguments"] += " " + said.get(case["id"], "")
             answer = answer_of(case, folder)
             reason = missed.pop(case["id"], None)
             if answer.right == (reason is not None):
