@@ -132,6 +132,7 @@ class RealApiServer:
              f"--service-account-signing-key-file={folder}/key",
              f"--service-account-key-file={folder}/key",
              "--disable-admission-plugins=ServiceAccount",
+             "--feature-gates=TTLAfterFinished=true",  # of Jobs, on since 1.21
              # A webhook's Service leads to the address of its endpoints: no proxy runs here.
              "--enable-aggregator-routing=true", f"--audit-policy-file={folder}/audit.json",
              f"--audit-log-path={folder}/audit.log", "--service-cluster-ip-range=10.0.0.0/24"])]
@@ -208,7 +209,8 @@ class RealApiServer:
         if self.get(group, plural, name, namespace) is None:
             return False
         self.request("DELETE", self._path(group, plural, namespace, name),
-                     {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
+                     {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0,
+                      "propagationPolicy": "Background"})  # else a Job waits for a controller
         return True
 
     def get(self, group, plural, name, namespace="default"):
