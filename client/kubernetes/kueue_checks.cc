@@ -143,8 +143,11 @@ Looked KueueWorkloadKind::Look(const std::string& path, const Json& workload) {
     waits_.Forget(uid);
     return Looked::kDone;
   }
-  const Answer answer = Judge(workload, TextAt(reserved, "lastTransitionTime"));
-  if (*answer.state == '\0') return Looked::kLater;
+  Answer answer = Judge(workload);
+  if (*answer.state == '\0') {
+    if (!waits_.IsOver(uid, TextAt(reserved, "lastTransitionTime"))) return Looked::kLater;
+    answer.state = "Ready";
+  }
   Json answered = workload;
   for (const size_t i : pending) {
     Json& check = answered["status"]["admissionChecks"][i];
@@ -164,22 +167,17 @@ Looked KueueWorkloadKind::Look(const std::string& path, const Json& workload) {
   return Looked::kDone;
 }
 
-KueueWorkloadKind::Answer KueueWorkloadKind::Judge(const Json& workload,
-                                                   const std::string& reserved_at) {
-  const bool is_over = waits_.IsOver(TextAt(workload, "metadata.uid"), reserved_at);
+KueueWorkloadKind::Answer KueueWorkloadKind::Judge(const Json& workload) {
   const absl::StatusOr<Json> asking = Asking(api_, workload);
   if (!asking.ok()) {
-    if (!is_over && !absl::IsNotFound(asking.status())) return {};
-    return {.state = "Ready",
+    return {.state = absl::IsNotFound(asking.status()) ? "Ready" : "",
             .message = absl::StrCat("sextant: not judged: ", asking.status().message()),
             .reason = "SextantNotJudged"};
   }
   if (Annotation(*asking, kPlan).empty()) {
     return {.state = "Ready", .message = absl::StrCat("sextant: not asked: no annotation ", kPlan)};
   }
-  Answer out = Ask(*asking, Annotation(*asking, kMode));
-  if (*out.state == '\0' && is_over) out.state = "Ready";
-  return out;
+  return Ask(*asking, Annotation(*asking, kMode));
 }
 
 KueueWorkloadKind::Answer KueueWorkloadKind::Ask(const Json& object, const std::string& mode) {

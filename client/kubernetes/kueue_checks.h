@@ -50,7 +50,7 @@ class KueueWorkloadKind {
 
   Looked Look(const std::string& path, const Json& workload);
   bool IsOurs(const std::string& group_path, const std::string& check);
-  Answer Judge(const Json& workload, const std::string& reserved_at);
+  Answer Judge(const Json& workload);
   Answer Ask(const Json& object, const std::string& mode);
 
   const KubernetesApi& api_;

@@ -133,7 +133,9 @@ int64_t DevicesPerNode(const v1::ClusterSpec& cluster) {
     const absl::StatusOr<const NodeType*> found = FindNodeType(cluster.node_type());
     return found.ok() ? (*found)->device_count : 0;
   }
-  const absl::StatusOr<const Accelerator*> found = FindAccelerator(cluster.device().accelerator());
+  const v1::DeviceSelector& device = cluster.device();
+  const absl::StatusOr<const Accelerator*> found =
+      FindAccelerator(device.has_fleet() ? device.fleet().accelerator() : device.accelerator());
   const NodeType* const usual = found.ok() ? UsualNodeOf((*found)->name) : nullptr;
   return usual == nullptr ? 0 : usual->device_count;
 }

@@ -28,9 +28,12 @@ bool BlamesTheWordsAlone(const absl::Status& status) {
   });
 }
 
-// Has the run planned at the rates of the nodes that it is placed on.
+// Has the run planned at the rates of the nodes that it is placed on. Memory that processes held
+// there at the last scrape is not counted: those of the run before may not have been gone yet.
 void PlaceOn(const std::vector<std::string>& hostnames, v1::PlanRunRequest& run) {
-  v1::DeviceSelector& device = *run.mutable_cluster()->mutable_device();
+  v1::ClusterSpec& cluster = *run.mutable_cluster();
+  if (!cluster.has_reserved_memory_bytes()) cluster.set_reserved_memory_bytes(0);
+  v1::DeviceSelector& device = *cluster.mutable_device();
   const std::string accelerator = device.accelerator();
   v1::FleetDevices& fleet = *device.mutable_fleet();
   fleet.set_accelerator(accelerator);

@@ -14,35 +14,9 @@ import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import webhooks
+from kinds import KINDS
 from webhooks import Refused
 
-# Group and version: plural, kind, whether it is in a namespace.
-KINDS = {
-    "v1": [("namespaces", "Namespace", False), ("services", "Service", True),
-           ("secrets", "Secret", True), ("configmaps", "ConfigMap", True),
-           ("serviceaccounts", "ServiceAccount", True), ("events", "Event", True)],
-    "apps/v1": [("deployments", "Deployment", True), ("daemonsets", "DaemonSet", True)],
-    "batch/v1": [("jobs", "Job", True), ("cronjobs", "CronJob", True)],
-    "policy/v1": [("poddisruptionbudgets", "PodDisruptionBudget", True)],
-    "autoscaling/v2": [("horizontalpodautoscalers", "HorizontalPodAutoscaler", True)],
-    "networking.k8s.io/v1": [("networkpolicies", "NetworkPolicy", True)],
-    "rbac.authorization.k8s.io/v1": [("clusterroles", "ClusterRole", False),
-                                     ("clusterrolebindings", "ClusterRoleBinding", False),
-                                     ("roles", "Role", True),
-                                     ("rolebindings", "RoleBinding", True)],
-    "admissionregistration.k8s.io/v1": [("validatingwebhookconfigurations",
-                                         "ValidatingWebhookConfiguration", False)],
-    "coordination.k8s.io/v1": [("leases", "Lease", True)],
-    "jobset.x-k8s.io/v1alpha2": [("jobsets", "JobSet", True)],
-    "kubeflow.org/v1": [("pytorchjobs", "PyTorchJob", True), ("mpijobs", "MPIJob", True),
-                        ("xgboostjobs", "XGBoostJob", True)],
-    "trainer.kubeflow.org/v1alpha1": [("trainjobs", "TrainJob", True)],
-    "ray.io/v1": [("rayjobs", "RayJob", True)],
-    "kueue.x-k8s.io/v1beta1": [("workloads", "Workload", True),
-                               ("admissionchecks", "AdmissionCheck", False)],
-    "kueue.x-k8s.io/v1beta2": [("workloads", "Workload", True),
-                               ("admissionchecks", "AdmissionCheck", False)],
-}
 PATH = re.compile(r"/api(?:s/(?P<group>[^/]+))?/(?P<version>[^/]+)"
                   r"(?:/namespaces/(?P<namespace>[^/]+)(?=/))?/(?P<plural>[a-z]+)"
                   r"(?:/(?P<name>[^/]+))?(?:/(?P<sub>status))?")
@@ -62,16 +36,22 @@ def merged(old, patch):
 
 
 class ApiServer:
-    """Serves on loopback, plain text; use it as a context. `services`: the address of each
-    "NAME.NAMESPACE.svc" that a webhook may name. `groups`: those of KINDS that it has."""
+    """Serves on loopback, plain text; use it as a context. It has the groups of KINDS but
+    `without`, knows no users, and checks no keys."""
 
-    def __init__(self, services=None, without=()):
-        self.services = services or {}
+    name = "the stand-in"
+    validates = False
+    authorizes = False
+    flags = []  # of kubectl's
+    host = "127.0.0.1"  # where planners may listen that a Service leads to
+
+    def __init__(self, without=()):
+        self.services = {}  # the address of each "NAME.NAMESPACE.svc"
         self.kinds = {group: kinds for group, kinds in KINDS.items() if group not in without}
         self.changed = threading.Condition()
         self.objects = {}  # by group, plural, namespace, name: shared by a group's versions
         self.log = []      # changes: (resourceVersion, type, key, object)
-        self.requests = []  # (method, path)
+        self.requests = []  # (method, path, body)
         self.version = 100
         self.ended = False
         outer = self
@@ -139,8 +119,21 @@ class ApiServer:
                     for key, item in self.objects.items() if key[1] == "events"]
 
     def writes(self, method, part):
-        """The requests with that method whose paths have `part`."""
-        return [path for verb, path in self.requests if verb == method and part in path]
+        """The paths and bodies of requests with that method whose paths have `part`."""
+        return [(path, body) for verb, path, body in self.requests
+                if verb == method and part in path]
+
+    def program_flags(self, _):
+        """Flags of a program that runs by that account."""
+        return [f"--api-server={self.url}", "--namespace=sextant"]
+
+    def knows(self, item):
+        return any(kind == item["kind"] for _, kind, _ in self.kinds.get(item["apiVersion"], []))
+
+    def serve(self, service, namespace, address):
+        """Has the Service's HTTPS lead to an address."""
+        host, port = address.rsplit(":", 1)
+        self.services[f"{service}.{namespace}.svc"] = (host, int(port))
 
     # Objects.
 
@@ -191,7 +184,7 @@ class ApiServer:
         query = {name: values[0] for name, values in urllib.parse.parse_qs(url.query).items()}
         length = int(request.headers.get("Content-Length") or 0)
         body = request.rfile.read(length)
-        self.requests.append((request.command, url.path))
+        self.requests.append((request.command, url.path, body.decode()))
         warnings = []
         try:
             if query.get("watch") in ("1", "true"):

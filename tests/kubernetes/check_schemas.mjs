@@ -1,5 +1,5 @@
 // Judges Kubernetes' objects, a list in JSON on stdin, by their schemas: of Kubernetes itself
-// (kubernetes-models) and of the Prometheus operator. A key that a schema does not have is a fault,
+// (kubernetes-models), of the Prometheus operator and of cert-manager. A key that a schema does not have is a fault,
 // too: the API server would drop it. Prints a line for each fault, and the kinds without a schema.
 import {createRequire} from 'node:module';
 import {readFileSync} from 'node:fs';
@@ -8,10 +8,14 @@ import {pathToFileURL} from 'node:url';
 const folder = process.argv[2];
 const require = createRequire(`${folder}/package.json`);
 
+const PACKAGES = {
+  'monitoring.coreos.com': '@kubernetes-models/prometheus-operator',
+  'cert-manager.io': '@kubernetes-models/cert-manager',
+};
+
 // The class of a kind; null where the packages lack it.
 async function modelOf({apiVersion, kind}) {
-  const operator = apiVersion.startsWith('monitoring.coreos.com/');
-  const root = operator ? '@kubernetes-models/prometheus-operator' : 'kubernetes-models';
+  const root = PACKAGES[apiVersion.split('/')[0]] ?? 'kubernetes-models';
   try {
     const at = require.resolve(`${root}/package.json`).replace(/package\.json$/, '');
     return (await import(pathToFileURL(`${at}${apiVersion}/${kind}.js`)))[kind];

@@ -14,8 +14,9 @@ def pod(args=("train.py",), product="NVIDIA-H100-80GB-HBM3", resources=None):
                                      "args": list(args), "resources": resources or GPUS}]}}
 
 
-def job(kind, words, pods=2, mode=None, name="run", label=True, template=None):
-    """A manifest whose `pods` pods have 8 GPUs each; None: it does not say how many."""
+def job(kind, words, pods=2, mode=None, name="run", label=True, template=None, resources=True):
+    """A manifest whose `pods` pods have 8 GPUs each; None: it does not say how many. A TrainJob
+    without `resources` leaves the GPUs to its runtime."""
     template = template or pod()
     count = {} if pods is None else {"replicas": pods}
     group, spec = {
@@ -34,7 +35,8 @@ def job(kind, words, pods=2, mode=None, name="run", label=True, template=None):
             "Worker": {**count, "template": template}}}),
         "TrainJob": ("trainer.kubeflow.org/v1alpha1", {
             "runtimeRef": {"name": "torch-distributed"},
-            "trainer": {"resourcesPerNode": GPUS, **({} if pods is None else {"numNodes": pods})}}),
+            "trainer": {**({"resourcesPerNode": GPUS} if resources else {}),
+                        **({} if pods is None else {"numNodes": pods})}}),
         "RayJob": ("ray.io/v1", {"entrypoint": "python train.py", "rayClusterSpec": {
             "headGroupSpec": {"template": pod(resources={"limits": {"cpu": 4}})},
             "workerGroupSpecs": [{"groupName": "gpus", **count, "template": template}]}}),
@@ -49,4 +51,4 @@ def job(kind, words, pods=2, mode=None, name="run", label=True, template=None):
         **({"labels": {"sextant.dev/ask": "true"}} if label else {})}, "spec": spec})
 
 
-KINDS = ("Job", "JobSet", "PyTorchJob", "TrainJob", "MPIJob", "RayJob")
+JOBS = ("Job", "JobSet", "PyTorchJob", "TrainJob", "MPIJob", "RayJob")

@@ -21,8 +21,9 @@ except ImportError:
 
 from tools import FOLDER, HELM, KUBECTL, NODE, why_absent
 from sextantd import BIN, ROOT, SKIPPED, Server
-from api_server import KINDS, ApiServer
 from jobs import FITS, NEVER, job
+from kinds import plural_of
+from real_api_server import api_servers
 from webhook_test import CHANGE, DENIED, DOES_NOT_FIT, Users
 
 DEPLOY = os.path.join(ROOT, "deploy", "kubernetes")
@@ -87,11 +88,10 @@ def check_chart(overlays, home):
 
 
 def check_schemas(overlays):
-    """By the packages' schemas; cert-manager's kinds have none there."""
+    """By the packages' schemas."""
     said = run([NODE, os.path.join(ROOT, "tests", "kubernetes", "check_schemas.mjs"), FOLDER],
                input=json.dumps([each for objects in overlays.values() for each in objects]))
-    assert {line for line in said.splitlines()} == {
-        "no schema: cert-manager.io/v1 Issuer", "no schema: cert-manager.io/v1 Certificate"}, said
+    assert not said, said
     # Faults are found: a key that is not known, one that is missing, a value out of its form.
     wrong = json.loads(json.dumps(overlays["warn"]))
     for each in wrong:
@@ -102,45 +102,57 @@ def check_schemas(overlays):
     wrong.append({"apiVersion": "monitoring.coreos.com/v1", "kind": "PodMonitor",
                   "metadata": {"name": "x"}, "spec": {"selector": {}, "podMetricsEndpoints": [
                       {"port": "http", "interval": "15 sec"}]}})
+    wrong.append({"apiVersion": "cert-manager.io/v1", "kind": "Certificate",
+                  "metadata": {"name": "x"}, "spec": {"secretName": "x", "dnsName": ["x"]}})
+    wrong.append({"apiVersion": "example.com/v1", "kind": "Job", "metadata": {"name": "x"}})
     said = run([NODE, os.path.join(ROOT, "tests", "kubernetes", "check_schemas.mjs"), FOLDER],
                input=json.dumps(wrong))
     for part in ("containers/0/readinesProbe is not known", "required property sideEffects",
-                 "interval must match"):
+                 "interval must match", "required property issuerRef",
+                 "no schema: example.com/v1 Job"):
         assert part in said, said
 
 
-def known(each):
-    return any(kind == each["kind"] for _, kind, _ in KINDS.get(each["apiVersion"], []))
+def apply(api, objects, users):
+    """Applies those that it knows; returns them."""
+    known = list(filter(api.knows, objects))
+    run([KUBECTL, "apply", f"--validate={str(api.validates).lower()}", "-f", "-", *users.flags],
+        input=json.dumps({"apiVersion": "v1", "kind": "List", "items": known}),
+        env=users.environment)
+    return known
 
 
-def check_applied(overlays, folder):
+def place_of(item):
+    return (item["apiVersion"], plural_of(item), item["metadata"]["name"],
+            item["metadata"].get("namespace", ""))
+
+
+def check_applied(start, overlays, folder):
     """Each overlay, twice: the second time nothing changes."""
-    for overlay, objects in overlays.items():
-        if overlay == "monitoring":
-            continue  # it knows none of its kinds
-        with ApiServer() as api:
-            users = Users(api, folder)
-            text = json.dumps({"apiVersion": "v1", "kind": "List",
-                               "items": [each for each in objects if known(each)]})
-            versions = set()
+    with start() as api:
+        users = Users(api, folder)
+        kinds = set()
+        for overlay, objects in overlays.items():
+            if not any(map(api.knows, objects)):
+                continue
+            versions = []
             for _ in range(2):
-                run([KUBECTL, "apply", "--validate=false", "-f", "-", *users.flags], input=text,
-                    env=users.environment)
-                versions.add(api.version)
-            assert len(versions) == 1, api.log[-1]
-            for each in filter(known, objects):
-                plural = next(plural for plural, kind, _ in KINDS[each["apiVersion"]]
-                              if kind == each["kind"])
-                there = api.get(each["apiVersion"], plural, each["metadata"]["name"],
-                                each["metadata"].get("namespace", ""))
-                assert there["metadata"]["annotations"], each
+                known = apply(api, objects, users)
+                versions.append([api.get(*place_of(each))["metadata"]["resourceVersion"]
+                                 for each in known])
+            assert versions[0] == versions[1], (overlay, versions)
+            for each in known:
+                kinds.add(each["kind"])
+                if each["kind"] != "Namespace":  # which ends only with what is in it
+                    api.remove(*place_of(each))
+        print(f"{api.name}: objects of {len(kinds)} kinds applied")
 
 
 def certificate(api):
-    """Runs what the Job does."""
+    """Runs what the Job does, by its account."""
     container = pods_of("Job", kustomized("deny"))["certificate"]
     run([os.path.join(BIN, container["command"][0]), *container["command"][1:],
-         f"--api-server={api.url}", "--namespace=sextant"])
+         *api.program_flags("sextant-certificate")])
 
 
 def pods_of(kind, objects):
@@ -154,14 +166,11 @@ def secret(api, name):
     return {key: base64.b64decode(value).decode() for key, value in found["data"].items()}
 
 
-def check_refused_through_the_service(overlays, folder):
+def check_refused_through_the_service(start, overlays, folder):
     """From nothing to a job that is refused, with the certificate that the Job makes."""
-    with ApiServer() as api:
+    with start() as api:
         users = Users(api, folder)
-        run([KUBECTL, "apply", "--validate=false", "-f", "-", *users.flags],
-            input=json.dumps({"apiVersion": "v1", "kind": "List",
-                              "items": list(filter(known, overlays["deny"]))}),
-            env=users.environment)
+        apply(api, overlays["deny"], users)
         certificate(api)
         writes = len(api.writes("PUT", "")) + len(api.writes("POST", "secrets"))
         assert writes == 3, "two Secrets, and the webhook"
@@ -173,14 +182,13 @@ def check_refused_through_the_service(overlays, folder):
                 file.write(text)
         flags = [flag.replace("/tls/", folder + "/")
                  for flag in pods_of("Deployment", overlays["deny"])["planner"]["args"]]
-        with Server(*flags) as planner:
-            host, port = planner.http.rsplit(":", 1)
-            api.services["sextant.sextant.svc"] = (host, int(port))
-            code, said, there = users.create(job("PyTorchJob", NEVER))
-            assert code == 1 and not there and re.fullmatch(
+        with Server(*flags, http=f"{api.host}:0") as planner:
+            api.serve("sextant", "sextant", planner.http)
+            code, said, found = users.create(job("PyTorchJob", NEVER))
+            assert code == 1 and not found and re.fullmatch(
                 f"Error from server \\(Forbidden\\): {DENIED}{DOES_NOT_FIT}; {CHANGE}", said), said
-            code, said, there = users.create(job("PyTorchJob", FITS))
-            assert code == 0 and there and said.startswith("Warning: sextant: FITS: "), said
+            code, said, found = users.create(job("PyTorchJob", FITS))
+            assert code == 0 and found and said.startswith("Warning: sextant: FITS: "), said
             excluded = job("Job", NEVER)
             excluded["metadata"]["namespace"] = "kube-system"
             assert users.create(excluded)[:2] == (0, ""), "its namespace is excluded"
@@ -225,8 +233,9 @@ def main():
         check_made(folder)
         check_chart(overlays, folder)
         check_schemas(overlays)
-        check_applied(overlays, folder)
-        check_refused_through_the_service(overlays, folder)
+        for start in api_servers():
+            check_applied(start, overlays, folder)
+            check_refused_through_the_service(start, overlays, folder)
     return 0
 
 

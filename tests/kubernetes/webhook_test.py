@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 """The webhook as kubectl's users see it: one table, against a stand-in of the API server and, where
 $SEXTANT_KUBE_APISERVER has one built, the real one (build_api_server.sh). Says which ran.
-
-With --latency alone: what it adds to a create.
 """
 
 import base64
+import concurrent.futures
 import contextlib
+import copy
 import http.client
 import json
 import os
@@ -14,24 +14,22 @@ import re
 import shutil
 import signal
 import ssl
-import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import urllib.request
+from functools import partial
 
 from tools import KUBECTL, why_absent
 from sextantd import SKIPPED, Server
 from security_test import make_certificates
-import api_server
-from api_server import ApiServer
-from jobs import FITS, KINDS, NEVER, job, pod
-from real_api_server import RealApiServer
+from jobs import FITS, JOBS, NEVER, job, pod
+from kinds import KINDS
+from real_api_server import api_servers
 
-PLURALS = {kind: (group, plural) for group, kinds in api_server.KINDS.items()
-           for plural, kind, _ in kinds}
+PLURALS = {kind: (group, plural) for group, kinds in KINDS.items() for plural, kind, _ in kinds}
 SHORT_LIFE = 6  # seconds of the certificate that expires
 
 
@@ -39,7 +37,7 @@ def configuration(url, authority, policy="Ignore", timeout=2):
     """The webhook for what is labelled, as deploy/kubernetes/base has it, at a URL."""
     with open(authority, "rb") as file:
         bundle = base64.b64encode(file.read()).decode()
-    kinds = [PLURALS[kind] for kind in KINDS + ("XGBoostJob",)]
+    kinds = [PLURALS[kind] for kind in JOBS + ("XGBoostJob",)]
     return {"metadata": {"name": "sextant"}, "webhooks": [{
         "name": "plan.sextant.dev", "clientConfig": {"url": url, "caBundle": bundle},
         "rules": [{"apiGroups": [group.split("/")[0]], "apiVersions": [group.split("/")[1]],
@@ -59,8 +57,7 @@ class Users:
     def __init__(self, api, folder):
         self.api = api
         self.environment = {"PATH": os.environ["PATH"], "HOME": folder, "KUBECONFIG": "/dev/null"}
-        self.flags = [f"--server={api.url}", f"--cache-dir={folder}/cache",
-                      *getattr(api, "flags", [])]
+        self.flags = [f"--server={api.url}", f"--cache-dir={folder}/cache", *api.flags]
 
     def create(self, item, *flags):
         """Creates it, and returns the exit code, what was said, and whether it is there; removes
@@ -94,9 +91,9 @@ def warned(*lines):
 # Name, object, whether it is there afterwards, all that kubectl says. At the path that denies.
 TABLE = [
     *((f"{kind} denied", job(kind, NEVER), False,
-       f"Error from server \\(Forbidden\\): {DENIED}{DOES_NOT_FIT}; {CHANGE}") for kind in KINDS),
+       f"Error from server \\(Forbidden\\): {DENIED}{DOES_NOT_FIT}; {CHANGE}") for kind in JOBS),
     *((f"{kind} fits", job(kind, FITS), True,
-       warned(r"FITS: llama-3\.1-8b, 16 x h100-sxm: 2 nodes x 8; .*")) for kind in KINDS),
+       warned(r"FITS: llama-3\.1-8b, 16 x h100-sxm: 2 nodes x 8; .*")) for kind in JOBS),
     ("mode warn", job("Job", NEVER, mode="warn"), True, warned(DOES_NOT_FIT, CHANGE)),
     ("mode unknown", job("Job", NEVER, mode="maybe"), True,
      warned(r"not planned: its sextant\.dev/mode must be warn or deny")),
@@ -123,6 +120,9 @@ TABLE = [
      warned("not planned: the MPIJob does not say replicas of Worker, and it is not guessed")),
     ("TrainJob without numNodes", job("TrainJob", NEVER, pods=None), True,
      warned("not planned: the TrainJob does not say numNodes, and it is not guessed")),
+    ("TrainJob whose runtime has the GPUs", job("TrainJob", NEVER, resources=False), True,
+     warned(r"not planned: the TrainJob has no spec\.trainer\.resourcesPerNode with GPUs: its "
+            "runtime is not read")),
     ("1 MiB", job("Job", FITS, template=pod(args=["x" * 1023] * 1024)), True,
      warned(r"FITS: llama-3\.1-8b, 16 x h100-sxm: .*")),
     ("1 MiB denied", job("Job", NEVER, template=pod(args=["x" * 1023] * 1024)), False,
@@ -135,6 +135,17 @@ def check(users, name, item, there, said, *flags):
     assert (code == 0) == there or flags, (name, code, words)
     assert found == (there and not flags), (name, found)
     assert re.fullmatch(said, words), (name, words, said)
+
+
+def fault(users, row):
+    """What is wrong of a row, whose object has a name of its own; None: nothing."""
+    name, item, *expected = copy.deepcopy(TABLE[row])
+    item["metadata"]["name"] += f"-{row}"
+    try:
+        check(users, name, item, *expected)
+    except AssertionError as error:
+        return error
+    return None
 
 
 def check_dry_run(users):
@@ -267,12 +278,9 @@ def run_table(api, folder):
         users = Users(api, home)
         api.put(*WEBHOOKS, configuration(f"https://{planner.http}/v1/hooks/kubernetes/deny",
                                          f"{folder}/ca.pem"))
-        wrong = []
-        for row in TABLE:
-            try:
-                check(users, *row)
-            except AssertionError as error:
-                wrong.append(str(error))
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            wrong = [str(error) for error in pool.map(partial(fault, users), range(len(TABLE)))
+                     if error is not None]
         assert not wrong, "\n".join(wrong)
         check_dry_run(users)
         check_warn_path(users, planner, folder)
@@ -280,34 +288,6 @@ def run_table(api, folder):
         check_overload(users, planner, folder)
         check_counted(planner, folder)
         check_certificates(users, expiring, folder, ends)
-
-
-def latency(folder):
-    """Milliseconds of a review on a connection that is kept, as the API server keeps it: the
-    median, and the planner's processor time for each."""
-    tls = [f"--tls_certificate={folder}/server.pem", f"--tls_key={folder}/server.key"]
-    body = json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": {
-        "uid": "1", "namespace": "default", "name": "run", "operation": "CREATE",
-        "object": job("PyTorchJob", FITS)}})
-    context = ssl.create_default_context(cafile=f"{folder}/ca.pem")
-    with Server(*tls, "--role=planner", "--log_calls=none") as planner:
-        def processor_seconds():
-            with open(f"/proc/{planner.process.pid}/stat", encoding="utf-8") as file:
-                return sum(map(int, file.read().rsplit(")")[1].split()[11:13])) / os.sysconf(
-                    "SC_CLK_TCK")
-        call = http.client.HTTPSConnection(planner.http, context=context)
-        took = []
-        for i in range(2200):
-            if i == 200:
-                before = processor_seconds()
-            start = time.perf_counter()
-            call.request("POST", "/v1/hooks/kubernetes/deny?timeout=2s", body,
-                         {"Content-Type": "application/json"})
-            answer = json.loads(call.getresponse().read())
-            took.append(1e3 * (time.perf_counter() - start))
-            assert answer["response"]["allowed"], answer
-        each = 1e3 * (processor_seconds() - before) / 2000
-    return statistics.median(took[200:]), each
 
 
 def main():
@@ -318,19 +298,10 @@ def main():
         os.mkdir(f"{folder}/other")
         make_certificates(folder)
         make_certificates(f"{folder}/other")
-        if sys.argv[1:] == ["--latency"]:
-            print("%.2f ms a review, of which the planner computes %.3f ms" % latency(folder))
-            return 0
-        with ApiServer() as api:
-            run_table(api, folder)
-        print(f"the stand-in: {len(TABLE)} rows, and those of outages and certificates")
-        real = os.environ.get("SEXTANT_KUBE_APISERVER", "")
-        if not real:
-            print("the real API server did not run: SEXTANT_KUBE_APISERVER is not set")
-            return 0
-        with RealApiServer(real) as api:
-            run_table(api, folder)
-        print("the real API server: the same")
+        for start in api_servers():
+            with start() as api:
+                run_table(api, folder)
+                print(f"{api.name}: {len(TABLE)} rows, and those of outages and certificates")
     return 0
 
 
