@@ -5,6 +5,7 @@ what they say is done: the certificate's Job, a planner with its flags, and a Jo
 through the Service."""
 
 import base64
+import concurrent.futures
 import filecmp
 import json
 import os
@@ -19,7 +20,7 @@ try:
 except ImportError:
     yaml = None
 
-from tools import FOLDER, HELM, KUBECTL, NODE, why_absent
+from tools import FOLDER, HELM, KUBECTL, NODE, SHORT, why_absent
 from sextantd import BIN, ROOT, SKIPPED, Server
 from jobs import FITS, NEVER, job
 from kinds import plural_of
@@ -47,16 +48,15 @@ def loaded(text):
 
 
 def kustomized(overlay):
-    return loaded(run([KUBECTL, "kustomize",
-                       os.path.join(DEPLOY, "overlays", overlay)]))
+    return loaded(run([KUBECTL, "kustomize", os.path.join(DEPLOY, "overlays", overlay)],
+                      env=SHORT))
 
 
 def charted(values, home):
     """The objects of the chart."""
     settings = ",".join(f"{name}={value}"
                         for name, value in {"createNamespaces": "true", **values}.items())
-    environment = {"PATH": os.environ["PATH"], **{f"HELM_{name}_HOME": home
-                                                  for name in ("CACHE", "CONFIG", "DATA")}}
+    environment = {**SHORT, **{f"HELM_{name}_HOME": home for name in ("CACHE", "CONFIG", "DATA")}}
     text = run([HELM, "template", "sextant", os.path.join(DEPLOY, "chart"), "--namespace=sextant",
                 f"--set={settings}"], env=environment)
     return loaded(text)
@@ -71,7 +71,7 @@ def by_name(objects):
 
 def check_made(folder):
     """What make.py writes is what is there."""
-    run([os.path.join(DEPLOY, "make.py"), folder], env={**os.environ, "KUBECTL": KUBECTL})
+    run([os.path.join(DEPLOY, "make.py"), folder], env={**SHORT, "KUBECTL": KUBECTL})
     for name in (*(f"chart/templates/{each}" for each in os.listdir(f"{folder}/chart/templates")),
                  "overlays/monitoring/rules.yaml"):
         assert filecmp.cmp(os.path.join(folder, name), os.path.join(DEPLOY, name), shallow=False), \
@@ -148,9 +148,9 @@ def check_applied(start, overlays, folder):
         print(f"{api.name}: objects of {len(kinds)} kinds applied")
 
 
-def certificate(api):
-    """Runs what the Job does, by its account."""
-    container = pods_of("Job", kustomized("deny"))["certificate"]
+def certificate(api, objects):
+    """Runs what the Job of these does, by its account."""
+    container = pods_of("Job", objects)["certificate"]
     run([os.path.join(BIN, container["command"][0]), *container["command"][1:],
          *api.program_flags("sextant-certificate")])
 
@@ -171,10 +171,10 @@ def check_refused_through_the_service(start, overlays, folder):
     with start() as api:
         users = Users(api, folder)
         apply(api, overlays["deny"], users)
-        certificate(api)
+        certificate(api, overlays["deny"])
         writes = len(api.writes("PUT", "")) + len(api.writes("POST", "secrets"))
         assert writes == 3, "two Secrets, and the webhook"
-        certificate(api)
+        certificate(api, overlays["deny"])
         assert len(api.writes("PUT", "")) + len(api.writes("POST", "secrets")) == writes
         kept = secret(api, "sextant-webhook-tls")
         for name, text in kept.items():
@@ -193,10 +193,10 @@ def check_refused_through_the_service(start, overlays, folder):
             excluded["metadata"]["namespace"] = "kube-system"
             assert users.create(excluded)[:2] == (0, ""), "its namespace is excluded"
             # One that ends soon is signed anew, by the same authority; the planner takes it up.
-            check_renewal(api, planner, users, folder)
+            check_renewal(api, overlays["deny"], users, folder)
 
 
-def check_renewal(api, planner, users, folder):
+def check_renewal(api, objects, users, folder):
     authority = secret(api, "sextant-webhook-authority")
     for name in ("tls.crt", "tls.key"):
         with open(os.path.join(folder, f"authority.{name}"), "w", encoding="utf-8") as file:
@@ -209,7 +209,7 @@ def check_renewal(api, planner, users, folder):
     with open(os.path.join(folder, "old.pem"), "rb") as file:
         old["data"]["tls.crt"] = base64.b64encode(file.read()).decode()
     api.put("v1", "secrets", old)
-    certificate(api)
+    certificate(api, objects)
     new = secret(api, "sextant-webhook-tls")
     assert secret(api, "sextant-webhook-authority") == authority
     for name, text in new.items():
@@ -228,14 +228,16 @@ def main():
     if why:
         print(f"skipped: {why}")
         return SKIPPED
-    overlays = {overlay: kustomized(overlay) for overlay in CHART}
-    with tempfile.TemporaryDirectory() as folder:
-        check_made(folder)
-        check_chart(overlays, folder)
-        check_schemas(overlays)
+    with tempfile.TemporaryDirectory() as folder, \
+            concurrent.futures.ThreadPoolExecutor(4) as pool:
+        overlays = dict(zip(CHART, pool.map(kustomized, CHART)))
+        checks = [pool.submit(check_made, folder), pool.submit(check_chart, overlays, folder),
+                  pool.submit(check_schemas, overlays)]
         for start in api_servers():
             check_applied(start, overlays, folder)
             check_refused_through_the_service(start, overlays, folder)
+        for check in checks:
+            check.result()
     return 0
 
 

@@ -22,7 +22,7 @@ import time
 import urllib.request
 from functools import partial
 
-from tools import KUBECTL, why_absent
+from tools import KUBECTL, SHORT, why_absent
 from sextantd import SKIPPED, Server
 from security_test import make_certificates
 from jobs import FITS, JOBS, NEVER, job, pod
@@ -56,7 +56,7 @@ class Users:
 
     def __init__(self, api, folder):
         self.api = api
-        self.environment = {"PATH": os.environ["PATH"], "HOME": folder, "KUBECONFIG": "/dev/null"}
+        self.environment = {**SHORT, "HOME": folder, "KUBECONFIG": "/dev/null"}
         self.flags = [f"--server={api.url}", f"--cache-dir={folder}/cache", *api.flags]
 
     def create(self, item, *flags):
