@@ -4,7 +4,7 @@
 #
 #   tests/kubernetes/build_api_server.sh FOLDER
 #
-# Then SEXTANT_KUBE_APISERVER=FOLDER runs the table of webhook_test.py against it, too.
+# Then SEXTANT_KUBE_APISERVER=FOLDER has the tests of this folder run against it, too.
 #
 # Needs golang-go and golang-github-modern-go-reflect2-dev: with the vendored reflect2 and Go 1.19
 # the server ends in mapiternext at the first custom resource.

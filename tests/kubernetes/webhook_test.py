@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 """The webhook as kubectl's users see it: one table, against a stand-in of the API server and, where
-$SEXTANT_KUBE_APISERVER has one built, the real one (build_api_server.sh). Says which ran.
-"""
+$SEXTANT_KUBE_APISERVER has one built, the real one (build_api_server.sh). Says which ran."""
 
 import base64
 import concurrent.futures
