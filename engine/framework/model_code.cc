@@ -44,6 +44,7 @@ constexpr char kNoSuchOption[] = "the framework has no such option";
 constexpr ModelCodeTraits PlainCode() {
   ModelCodeTraits out;
   out.loss = {LossKind::kPlain, kPlainLoss};
+  out.logit_copies = {LogitCopies::kNone, kPlainLoss};
   out.attention = {AttentionCode::kTorch, kTorchAttention};
   out.fused_projections = {false, kLlamaModel};
   out.fuses_gated_experts = {true, kNoSuchOption};
@@ -67,6 +68,9 @@ constexpr ModelCodeTraits MegatronCode() {
       true, "NVIDIA/Megatron-LM, megatron/core/transformer/attention.py (linear_qkv) @d98e8a64"};
   out.fuses_gated_experts = {
       true, "NVIDIA/Megatron-LM, megatron/core/fusions/fused_bias_swiglu.py @d98e8a64"};
+  out.logit_copies = {
+      LogitCopies::kNone,
+      "NVIDIA/Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py @00611e6eeb0b"};
   out.global_buffer = {true,
                        "NVIDIA/Megatron-LM, megatron/core/tensor_parallel/layers.py @d98e8a64"};
   out.recomputes_modules = {

@@ -79,6 +79,12 @@ std::string TextOf(AttentionCode value) {
   return std::string(kNames[static_cast<size_t>(value)]);
 }
 
+std::string TextOf(LogitCopies value) {
+  constexpr absl::string_view kNames[] = {"none", "one, the output, and one that is shifted",
+                                          "one, and one that is shifted", "one"};
+  return std::string(kNames[static_cast<size_t>(value)]);
+}
+
 std::string CodesText(unsigned set) {
   std::string out;
   for (int i = 0; i < kModelCodeCount; ++i) {
