@@ -11,7 +11,7 @@ namespace {
 TEST(EnumNames, AreTheApisInKebabCase) {
   const std::vector<std::string> optimizers = {"sgd",  "sgd-momentum", "adagrad",   "rmsprop",
                                                "adam", "adamw",        "adafactor", "lion",
-                                               "muon", "adam-8bit"};
+                                               "muon", "adam-8bit",    "galore"};
   EXPECT_EQ(EnumNames(*v1::OptimizerSpec::Kind_descriptor()), optimizers);
   EXPECT_EQ(EnumNumber(*v1::OptimizerSpec::Kind_descriptor(), "SGD_Momentum"),
             v1::OptimizerSpec::KIND_SGD_MOMENTUM);
