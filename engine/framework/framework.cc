@@ -171,6 +171,7 @@ FrameworkTraits DeepSpeed() {
   FrameworkTraits out;
   out.code = ModelCode::kMegatron;
   out.attention = {AttentionCode::kFlashAttention, kMegatronDeepSpeedAttention};
+  out.logit_copies = {LogitCopies::kNone, kMegatronDeepSpeed};
   out.stages = {true, kDsPipe};
   out.codes = {CodeBit(ModelCode::kMegatron) | CodeBit(ModelCode::kTransformers) |
                    CodeBit(ModelCode::kPlain),
