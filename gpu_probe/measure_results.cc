@@ -79,6 +79,18 @@ std::vector<bool> RecordedPoints(const std::vector<PointState>& states, const Pr
   return recorded;
 }
 
+v1::TimeStatistics TimeOf(const Point& point, const PointSampler& sampler) {
+  v1::TimeStatistics out = Summarise(sampler.samples(), sampler.repetition_count());
+  if (!point.spread_of_passes) return out;
+  std::vector<double> medians;
+  for (int pass = 0; pass < point.pass_count; ++pass) {
+    const absl::Span<const double> samples = sampler.samples_of(pass);
+    if (!samples.empty()) medians.push_back(Median(samples));
+  }
+  WidenToWindows(medians, &out);
+  return out;
+}
+
 void AddCoverage(const std::vector<PointState>& states, const ProbePlan& plan,
                  const std::vector<bool>& recorded, v1::Calibration* out) {
   std::map<std::string, v1::MissingMeasurements> phases;
@@ -184,8 +196,7 @@ Measurement ResultsOf(const std::vector<PointState>& states, const ProbePlan& pl
     checked_count += sampler.checked_count();
     if (out.left_out.ok()) out.left_out = states[i].left_out;
     if (!recorded[i]) continue;
-    plan.points[i].record(Summarise(sampler.samples(), sampler.repetition_count()),
-                          &out.calibration);
+    plan.points[i].record(TimeOf(plan.points[i], sampler), &out.calibration);
   }
   if (plan.finish) plan.finish(&out.calibration);
   out.calibration.set_checked_result_count(checked_count);

@@ -89,6 +89,8 @@ class SharedData {
 
 // Passes of a point that is measured at several times: the third against the first shows drift.
 inline constexpr int kRevisitPassCount = 3;
+// Passes of a point that is measured first and, seconds later, last.
+inline constexpr int kWindowPassCount = 2;
 
 // A sample is as many runs in a row as last this long, so that the clock's 30 ns, a thread's start
 // and the system's timer tick are negligible.
@@ -119,6 +121,9 @@ struct Point {
   double assumed_preparation_seconds = 0;
   // The number of shuffled passes of its samples; above 1 the phase shows drift.
   int pass_count = 1;
+  // True where the spread is at least the difference between its passes, which are windows apart
+  // from each other: other programs change what a host gives from one second to the next.
+  bool spread_of_passes = false;
   // Where above 0: take one sample that runs for this long without a pause, and count only its
   // second half (a sustained rate).
   double sustained_seconds = 0;

@@ -11,14 +11,25 @@ namespace {
 
 bool IsInPhaseGroup(const Point& point) { return !point.first || point.pass_count > 1; }
 
-// A group for each phase of each level, in the plan's order.
+using PhaseKey = std::pair<int, std::string>;
+
+PhaseKey KeyOf(const Point& point) { return {point.level, point.phase}; }
+
+// A group for each phase of each level, in the plan's order. A first point whose others are visited
+// once is measured again by itself, apart from them.
 std::vector<Group> PhasesOf(const std::vector<Point>& points) {
+  std::map<PhaseKey, int> passes_of_others;
+  for (const Point& point : points) {
+    int& most = passes_of_others[KeyOf(point)];
+    if (!point.first) most = std::max(most, point.pass_count);
+  }
   std::vector<Group> groups;
-  std::map<std::pair<int, std::string>, size_t> group_of_phase;
+  std::map<std::pair<PhaseKey, bool>, size_t> group_of_phase;
   for (size_t i = 0; i < points.size(); ++i) {
     if (!IsInPhaseGroup(points[i])) continue;
-    const auto [found, is_new] =
-        group_of_phase.try_emplace({points[i].level, points[i].phase}, groups.size());
+    const PhaseKey key = KeyOf(points[i]);
+    const bool apart = points[i].first && passes_of_others[key] == 1;
+    const auto [found, is_new] = group_of_phase.try_emplace({key, apart}, groups.size());
     if (is_new) groups.push_back({.points = {}, .level = points[i].level});
     Group& group = groups[found->second];
     group.points.push_back(i);

@@ -26,7 +26,7 @@ struct Group {
 // whose points are visited once come before those of several passes, which can use whatever time is
 // left; and those with only repeated first points come last, to be as late as possible. In the
 // lowest level the phase of the last first point directly follows it, so that the two can share
-// data.
+// data. A first point of several passes whose phase is visited once comes again by itself.
 std::vector<Group> GroupsOf(const std::vector<Point>& points);
 
 // One turn of a point.

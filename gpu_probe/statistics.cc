@@ -101,4 +101,11 @@ v1::TimeStatistics Summarise(absl::Span<const double> samples_seconds, int64_t r
   return out;
 }
 
+void WidenToWindows(absl::Span<const double> window_medians, v1::TimeStatistics* time) {
+  if (window_medians.empty()) return;
+  const auto [least, most] = std::minmax_element(window_medians.begin(), window_medians.end());
+  const double spread = Rounded((*most - *least) / time->median_seconds());
+  time->set_relative_spread(std::max(time->relative_spread(), spread));
+}
+
 }  // namespace sextant::probe

@@ -56,6 +56,11 @@ bool IsNarrow(absl::Span<const double> samples_seconds);
 // significant bits.
 v1::TimeStatistics Summarise(absl::Span<const double> samples_seconds, int64_t repetition_count);
 
+// Widens the relative spread to the largest difference between `window_medians`, which are parts of
+// the samples, over the median: windows that are seconds apart may differ by more than samples of
+// one of them.
+void WidenToWindows(absl::Span<const double> window_medians, v1::TimeStatistics* time);
+
 }  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_STATISTICS_H_

@@ -183,7 +183,7 @@ std::string HeadLine(const v1::Plan& plan, size_t width) {
               absl::StrCat(VerdictWords(plan.verdict()), misses.empty() ? "" : ", ", misses, ": ",
                            HostVerdictText(plan.memory()), ModelWords(plan), ", ",
                            Counted(plan.token_count(), "token"), ", ", Grouped(plan.device_count()),
-                           " x ", plan.device()),
+                           " x ", plan.device(), words::FleetFallbackWords(plan)),
               kHang, width);
 }
 

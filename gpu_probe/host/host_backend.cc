@@ -162,28 +162,7 @@ void JudgeRatio(v1::RegisterMeasurement* registers, v1::Calibration* out) {
   }
 }
 
-}  // namespace
-
-v1::Device HostDevice() {
-  const HostFacts facts = ReadHostFacts("");
-  v1::Device device;
-  device.set_kind(v1::DEVICE_KIND_CPU);
-  device.set_product_name(ProcessorName());
-  device.set_hostname(HostName());
-  device.set_uuid(
-      Uuid(facts.machine_id.empty() ? device.hostname() : facts.machine_id, device.product_name()));
-  const auto memory_bytes = facts.memory_bytes ? facts.memory_bytes : PhysicalMemoryBytes();
-  if (memory_bytes) device.set_memory_bytes(*memory_bytes);
-  const CoreSet cores = UsableCores("", facts.core_quota);
-  if (const auto cache_bytes = CacheBytesOf(cores)) device.set_cache_bytes(*cache_bytes);
-  device.set_compute_unit_count(static_cast<int64_t>(cores.numbers.size()));
-  for (const std::string& name : InstructionSetNames(DetectCpuFeatures())) {
-    device.add_instruction_sets(name);
-  }
-  return device;
-}
-
-absl::StatusOr<ProbePlan> HostProbePlan(const HostProbeRequest& request) {
+absl::StatusOr<ProbePlan> PlanOf(const HostProbeRequest& request) {
   for (const v1::MatmulShape& shape : request.matmuls) {
     SEXTANT_RETURN_IF_ERROR(CheckMatmulShape(shape));
   }
@@ -207,6 +186,33 @@ absl::StatusOr<ProbePlan> HostProbePlan(const HostProbeRequest& request) {
   if (request.mode == v1::PROBE_MODE_QUICK) return plan;
   Append(ElementwisePoints(context), &plan.points);
   Append(FusionPoints(context), &plan.points);
+  return plan;
+}
+
+}  // namespace
+
+v1::Device HostDevice() {
+  const HostFacts facts = ReadHostFacts("");
+  v1::Device device;
+  device.set_kind(v1::DEVICE_KIND_CPU);
+  device.set_product_name(ProcessorName());
+  device.set_hostname(HostName());
+  device.set_uuid(
+      Uuid(facts.machine_id.empty() ? device.hostname() : facts.machine_id, device.product_name()));
+  const auto memory_bytes = facts.memory_bytes ? facts.memory_bytes : PhysicalMemoryBytes();
+  if (memory_bytes) device.set_memory_bytes(*memory_bytes);
+  const CoreSet cores = UsableCores("", facts.core_quota);
+  if (const auto cache_bytes = CacheBytesOf(cores)) device.set_cache_bytes(*cache_bytes);
+  device.set_compute_unit_count(static_cast<int64_t>(cores.numbers.size()));
+  for (const std::string& name : InstructionSetNames(DetectCpuFeatures())) {
+    device.add_instruction_sets(name);
+  }
+  return device;
+}
+
+absl::StatusOr<ProbePlan> HostProbePlan(const HostProbeRequest& request) {
+  SEXTANT_ASSIGN_OR_RETURN(ProbePlan plan, PlanOf(request));
+  for (Point& point : plan.points) point.spread_of_passes = true;
   return plan;
 }
 

@@ -324,6 +324,7 @@ std::vector<Point> MemoryPassPoints(v1::ProbeMode mode, const SharedContext& con
   std::vector<Point> points = MainMemoryPoints(
       mode, {.array_bytes = main_bytes.value_or(0), .segment_count = kSegmentCount},
       PassesOn(main_bytes, context));
+  if (mode != v1::PROBE_MODE_QUICK) points.front().pass_count = kWindowPassCount;
   for (const int64_t bytes : CachedSizes(mode, *context)) {
     points.push_back(
         StreamPoint({.array_bytes = bytes, .main_memory = false}, PassesOn(bytes, context)));

@@ -40,7 +40,8 @@ using MemoryPassKernel = double (*)(MemoryPassOperation operation, const MemoryP
 MemoryPassKernel MemoryPassKernelOf(SimdLevel level);
 
 // Copies of arrays that fit into caches (none in QUICK), then all operations on arrays that exceed
-// all caches (QUICK: the copy). The latter are left out, with a note, where memory is too small.
+// all caches (QUICK: the copy), of which the copy is measured first and, but in QUICK, again at the
+// end. The latter are left out, with a note, where memory is too small.
 std::vector<Point> MemoryPassPoints(v1::ProbeMode mode, const SharedContext& context);
 
 // Arrays of doubles that hold whole numbers below 2^22, so that every sum, scaled value and triad

@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "proto/text/enum_names.h"
 #include "proto/text/format.h"
@@ -105,10 +106,21 @@ std::string OneLineOf(absl::string_view text) {
 }
 
 std::string PlanLine(const v1::Plan& plan, const LineFacts& facts) {
-  return OneLineOf(absl::StrCat(
-      text::VerdictWords(plan.verdict()), facts.misses.empty() ? "" : ", ", facts.misses, ": ",
-      text::HostVerdictText(plan.memory()), ModelOf(plan), UnreadOf(plan), ", ",
-      DevicesOf(plan, facts.devices_per_node), "; ", MemoryOf(plan), TimeOf(plan)));
+  return OneLineOf(absl::StrCat(text::VerdictWords(plan.verdict()),
+                                facts.misses.empty() ? "" : ", ", facts.misses, ": ",
+                                text::HostVerdictText(plan.memory()), ModelOf(plan), UnreadOf(plan),
+                                ", ", DevicesOf(plan, facts.devices_per_node),
+                                FleetFallbackWords(plan), "; ", MemoryOf(plan), TimeOf(plan)));
+}
+
+std::string FleetFallbackWords(const v1::Plan& plan) {
+  const v1::FleetCoverage& fleet = plan.fleet();
+  if (!fleet.missing().empty()) {
+    return fleet.device_count() == 0 ? " at published rates, not the fleet's"
+                                     : " at the fleet's median, not these devices' rates";
+  }
+  if (!fleet.has_unread_seconds()) return "";
+  return absl::StrFormat(" at the fleet's rates of %.0f s ago", fleet.unread_seconds());
 }
 
 std::string ChangeWords(const v1::FittingChange& change) {

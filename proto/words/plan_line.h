@@ -27,6 +27,10 @@ struct LineFacts {
 // 19.70 days predicted", as OneLineOf() has it.
 std::string PlanLine(const v1::Plan& plan, const LineFacts& facts);
 
+// " at published rates, not the fleet's": what stands in for rates of the fleet's devices that were
+// not read; " at the fleet's rates of 340 s ago". "" where they were.
+std::string FleetFallbackWords(const v1::Plan& plan);
+
 // "--zero=optimizer (now none) and --tp=8 (now 4)".
 std::string ChangeWords(const v1::FittingChange& change);
 

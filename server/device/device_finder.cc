@@ -154,7 +154,7 @@ void FleetFrom(const v1::FleetDevices& wire, absl::string_view path, const Devic
 }  // namespace
 
 void AfterFleet(FleetReader* reader, const std::vector<const v1::DeviceSelector*>& devices,
-                std::function<void()> then) {
+                std::chrono::system_clock::time_point deadline, std::function<void()> then) {
   std::vector<const v1::FleetDevices*> targets;
   for (const v1::DeviceSelector* const device : devices) {
     FieldViolations found;
@@ -165,9 +165,10 @@ void AfterFleet(FleetReader* reader, const std::vector<const v1::DeviceSelector*
     }
   }
   if (reader == nullptr || targets.empty()) return then();
+  const absl::Time until = FleetWaitEnd(deadline, absl::Now());
   const auto left = std::make_shared<std::atomic<size_t>>(targets.size());
   for (const v1::FleetDevices* const target : targets) {
-    reader->WhenRead(*target, [left, then] {
+    reader->WhenRead(*target, until, [left, then] {
       if (left->fetch_sub(1) == 1) then();
     });
   }

@@ -2,6 +2,7 @@
 #ifndef SEXTANT_SERVER_DEVICE_DEVICE_FINDER_H_
 #define SEXTANT_SERVER_DEVICE_DEVICE_FINDER_H_
 
+#include <chrono>
 #include <functional>
 #include <vector>
 
@@ -44,10 +45,11 @@ class DeviceFinder final : public DeviceResolver {
 };
 
 // Calls `then` once, after the fleet's rates that `devices` name were read (FleetReader::
-// WhenRead()): at once, here, where there is nothing to read. Selectors that are wrong, or of a
-// server without `reader`, are left to DeviceFinder. `devices` live until then.
+// WhenRead()), or when it is time to go on without them (FleetWaitEnd()): at once, here, where
+// there is nothing to read. `deadline` is the call's. Selectors that are wrong, or of a server
+// without `reader`, are left to DeviceFinder. `devices` live until then.
 void AfterFleet(FleetReader* reader, const std::vector<const v1::DeviceSelector*>& devices,
-                std::function<void()> then);
+                std::chrono::system_clock::time_point deadline, std::function<void()> then);
 
 }  // namespace sextant::server
 

@@ -8,10 +8,11 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/registry.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <functional>
-#include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -24,16 +25,24 @@
 #include "engine/hardware/device_selection.h"
 #include "server/base/periodic.h"
 #include "server/call/worker_pool.h"
+#include "server/fleet/fleet_table.h"
 #include "server/fleet/prometheus_api.h"
 #include "sextant/v1/device_selector.pb.h"
 
 namespace sextant::server {
 
-// The longest that a call waits for the fleet's metrics.
+// The longest that a call waits for newer rates than those that were read before.
 inline constexpr absl::Duration kFleetPatience = absl::Seconds(1);
 
-// The targets, sets of devices that requests named, of which rates are kept.
-inline constexpr size_t kMaxFleetTargets = 256;
+// The longest read, and the longest that a call without a deadline waits for the first one.
+inline constexpr absl::Duration kLongestFleetRead = absl::Seconds(10);
+
+// When a call of this deadline, the largest value for none, goes on without the rates: a fifth of
+// the time that is left is the plan's.
+absl::Time FleetWaitEnd(std::chrono::system_clock::time_point deadline, absl::Time now);
+
+// GPUs named by UUID whose rates are kept until they are read again.
+inline constexpr size_t kMaxFleetDevicesKept = 65'536;
 
 struct FleetReaderOptions {
   // Asks Prometheus within `limit`; called on threads of the reader's own.
@@ -41,17 +50,17 @@ struct FleetReaderOptions {
                                                               std::chrono::milliseconds limit)>
       query;
   // Measured devices, whose kernels' times are scaled to those of the fleet's devices of the same
-  // product; called on the same threads.
+  // product; called on any thread.
   std::function<std::vector<std::shared_ptr<const DeviceModel>>()> curves;
-  absl::Duration interval = absl::Seconds(15);  // between two reads of one target
+  absl::Duration interval = absl::Seconds(15);  // between two reads
   std::function<absl::Time()> now = absl::Now;
 };
 
-// Thread-safe. Whatever the load, a target is read once an interval, by one thread for all calls
-// that name it; calls in between get what was read. Where a read fails, calls get what was read
-// before, with its age; where Prometheus can't be reached, nothing is read of any target for
-// an interval. A target that no call names is not read, and the one not named for the longest is
-// forgotten for a new one.
+// Thread-safe. Whatever the load, and however many sets of hosts calls name, the recorded rates of
+// all hosts are read once an interval, while calls name any of them, by one thread for all calls;
+// GPUs that calls name by UUID are read once an interval each. Where a read fails, calls get what
+// was read before, with its age; where Prometheus can't be reached or does not answer, nothing is
+// read for an interval.
 //
 // Its metrics: reads and their failures, when the last one succeeded, and of each product whose
 // usual rates were read, how many devices they are of and how old the oldest is.
@@ -61,21 +70,36 @@ class FleetReader final : public prometheus::Collectable {
   ~FleetReader() override;
 
   // Calls `then` once: at once where Latest() has nothing to wait for, else on another thread after
-  // the target was read, or failed to be, or kFleetPatience has passed.
-  void WhenRead(const v1::FleetDevices& target, std::function<void()> then);
+  // what the target needs was read, or failed to be; or at `until`, or after kFleetPatience where
+  // something was read before.
+  void WhenRead(const v1::FleetDevices& target, absl::Time until, std::function<void()> then);
 
-  // The known rates of the target's devices; never waits for a read.
-  FleetRates Latest(const v1::FleetDevices& target);
+  // The known rates of the target's devices; takes no lock.
+  FleetRates Latest(const v1::FleetDevices& target) const;
 
   std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
   using Then = std::function<void()>;
 
-  // The result of one read: FleetRates without the fields that depend on the time of the call.
-  struct Reading {
-    FleetRates rates;
-    absl::Time time;
+  struct Device {
+    std::vector<FleetMember> members;  // of each product that it is said to be; empty: no series
+    absl::Time time;                   // when it was read
+  };
+  using Devices = std::unordered_map<std::string, std::shared_ptr<const Device>>;
+
+  // All that was read, never changed.
+  struct Snapshot {
+    std::shared_ptr<const FleetTable> table = nullptr;  // null: never read
+    absl::Time time = absl::InfinitePast();             // when it was
+    std::shared_ptr<const Devices> devices = std::make_shared<const Devices>();
+    absl::Status failure;  // of the last read
+  };
+
+  // The results of one read; absent parts were not asked for.
+  struct Found {
+    absl::optional<FleetTable> table;
+    absl::optional<FleetMembers> devices;
   };
 
   struct Waiter {
@@ -83,36 +107,41 @@ class FleetReader final : public prometheus::Collectable {
     Then then;
   };
 
-  struct Target {
-    std::shared_ptr<const Reading> reading;   // null: never read
-    absl::Time tried = absl::InfinitePast();  // when the last read ended
-    absl::Status failure;                     // of the last read
-    bool is_reading = false;
-    std::vector<Waiter> waiters;
-    std::list<std::string>::iterator used;  // in order_
+  // The members of a target's devices, and since when they are known.
+  struct Named {
+    std::vector<const FleetMember*> members;  // of the target's product
+    std::vector<std::string> other_products;
+    absl::Time time = absl::InfinitePast();  // never: some were not read yet
   };
 
-  Target& Find(const std::string& key);
-  bool NeedsReading(const Target& target, absl::Time now) const;
-  absl::StatusOr<FleetRates> Ask(const v1::FleetDevices& target) const;
-  absl::StatusOr<FleetRates> AskOfNamed(const v1::FleetDevices& target,
-                                        const Accelerator& accelerator) const;
-  absl::StatusOr<FleetRates> AskOfProduct(const Accelerator& accelerator) const;
+  Named NamedOf(const v1::FleetDevices& target, const Accelerator& accelerator,
+                const Snapshot& read) const;
+  FleetRates RatesOf(const Named& named, const Accelerator& accelerator,
+                     const Snapshot& read) const;
+  FleetRates UsualOf(const Accelerator& accelerator, const FleetTable& table) const;
+  // Makes models of the rates, or writes why there are none.
+  void AddModel(const KnownRates& rates, FleetRates& out) const;
+
+  bool IsNew(absl::Time read, absl::Time now) const { return now - read < options_.interval; }
+  bool TableNeedsReading(absl::Time now) const;
+  std::vector<std::string> DevicesToRead(const v1::FleetDevices& target, absl::Time now) const;
+  absl::StatusOr<Found> Ask(const v1::FleetDevices& target) const;
   void Count(const absl::Status& end);
   // Keeps what a read found, and lets the calls go that wait for it.
-  void Keep(const std::string& key, absl::StatusOr<FleetRates> found);
+  void Keep(const std::string& key, absl::StatusOr<Found> found);
   // Lets go of calls that have waited for long enough.
   void EndWaits();
 
   const FleetReaderOptions options_;
   prometheus::Counter& reads_;
   prometheus::Family<prometheus::Counter>& failures_;
-  mutable std::mutex mutex_;                         // never held while a read or a call goes on
-  std::unordered_map<std::string, Target> targets_;  // by the bytes of the request's message
-  std::list<std::string> order_;                     // keys, the last used first
-  absl::Time last_read_ = absl::InfinitePast();      // that succeeded
+  std::atomic<std::shared_ptr<const Snapshot>> read_;
+  mutable std::mutex mutex_;  // never held while a read or a call goes on
+  // The calls that wait for a read under way: of the table, "", or of named devices.
+  std::map<std::string, std::vector<Waiter>> reading_;
+  absl::Time table_tried_ = absl::InfinitePast();  // when its last read ended
+  absl::Time last_read_ = absl::InfinitePast();    // that succeeded
   absl::Time unreachable_until_ = absl::InfinitePast();
-  absl::Status unreachable_;
   WorkerPool readers_;
   Periodic clock_;
 };

@@ -1,6 +1,7 @@
 #include "server/fleet/prometheus_api.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -8,6 +9,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "engine/base/status_macros.h"
 #include "proto/http/http_call.h"
 #include "server/security/watched_file.h"
@@ -17,7 +20,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMaxVectorBytes = size_t{8} << 20;
+// A quarter of a million series.
+constexpr size_t kMaxVectorBytes = size_t{64} << 20;
 constexpr size_t kMaxErrorText = 200;
 
 absl::Status NoUrl(absl::string_view url, absl::string_view why) {
@@ -31,50 +35,127 @@ absl::Status Malformed(absl::string_view why) {
   return absl::DataLossError(absl::StrCat("Prometheus' answer is not an instant vector: ", why));
 }
 
-absl::StatusOr<PrometheusSample> SampleFrom(const json& element) {
-  PrometheusSample out;
-  const auto metric = element.find("metric");
-  const auto value = element.find("value");
-  if (metric == element.end() || !metric->is_object() || value == element.end() ||
-      !value->is_array() || value->size() != 2 || !(*value)[1].is_string()) {
-    return Malformed("an element has no metric or no value");
+// Reads samples as the text of an answer goes by, which holds a hundred thousand of a large fleet.
+class AnswerReader final : public nlohmann::json_sax<json> {
+ public:
+  absl::StatusOr<std::vector<PrometheusSample>> Read(const std::string& text) {
+    if (!json::sax_parse(text, this) && fault_.empty()) fault_ = "it is not JSON";
+    // Warnings are of stores that did not answer: a missing device may be the slowest.
+    if (warning_.has_value()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("Prometheus' answer may be incomplete: ", *warning_));
+    }
+    if (fault_.empty() && (type_ != "vector" || !has_result_)) {
+      fault_ = "it has no result of type vector";
+    }
+    if (!fault_.empty()) return Malformed(fault_);
+    return std::move(samples_);
   }
-  for (const auto& [name, text] : metric->items()) {
-    if (!text.is_string()) return Malformed("a label is not a text");
-    out.labels.emplace(name, text.get<std::string>());
-  }
-  if (!absl::SimpleAtod((*value)[1].get_ref<const std::string&>(), &out.value)) {
-    return Malformed("a value is not a number");
-  }
-  return out;
-}
 
-absl::StatusOr<std::vector<PrometheusSample>> SamplesFrom(const std::string& text) {
-  const json answer = json::parse(text, nullptr, false);
-  if (!answer.is_object()) return Malformed("it is not JSON");
-  // Warnings are of stores that did not answer: a missing device may be the slowest.
-  const auto warnings = answer.find("warnings");
-  if (warnings != answer.end() && warnings->is_array() && !warnings->empty()) {
-    const json& first = warnings->front();
-    return absl::FailedPreconditionError(absl::StrCat(
-        "Prometheus' answer may be incomplete: ",
-        first.is_string() ? first.get_ref<const std::string&>().substr(0, kMaxErrorText) : "?"));
+  bool null() override { return Other(); }
+  bool boolean(bool) override { return Other(); }
+  bool number_integer(number_integer_t) override { return Other(); }
+  bool number_unsigned(number_unsigned_t) override { return Other(); }
+  bool number_float(number_float_t, const string_t&) override { return Other(); }
+  bool binary(binary_t&) override { return Other(); }
+
+  bool string(string_t& text) override {
+    if (IsIn({"data", "result", kItem, "metric"})) {
+      samples_.back().labels.emplace(path_.back(), std::move(text));
+    } else if (IsIn({"data", "result", kItem, "value"})) {
+      if (++value_count_ != 2 || !absl::SimpleAtod(text, &samples_.back().value)) {
+        return Fault("a value is not a number");
+      }
+      has_value_ = true;
+    } else if (IsIn({"data", "result"})) {
+      return Fault("an element is not an object");
+    } else if (IsIn({"data"}) && path_.back() == "resultType") {
+      type_ = text;
+    } else if (IsIn({"warnings"}) && !warning_.has_value()) {
+      warning_ = text.substr(0, kMaxErrorText);
+    }
+    return true;
   }
-  const auto data = answer.find("data");
-  if (data == answer.end() || !data->is_object()) return Malformed("it has no data");
-  const auto type = data->find("resultType");
-  const auto result = data->find("result");
-  if (type == data->end() || *type != "vector" || result == data->end() || !result->is_array()) {
-    return Malformed("it has no result of type vector");
+
+  bool start_object(size_t) override {
+    if (IsIn({"data", "result"})) {
+      samples_.emplace_back();
+      has_metric_ = has_value_ = false;
+    } else if (IsIn({"data", "result", kItem}) && path_.back() == "metric") {
+      has_metric_ = true;
+    } else if (!path_.empty() && !Other()) {
+      return false;
+    }
+    path_.emplace_back();
+    return true;
   }
-  std::vector<PrometheusSample> out;
-  out.reserve(result->size());
-  for (const json& element : *result) {
-    if (!element.is_object()) return Malformed("an element is not an object");
-    SEXTANT_ASSIGN_OR_RETURN(out.emplace_back(), SampleFrom(element));
+
+  bool key(string_t& name) override {
+    path_.back() = std::move(name);
+    return true;
   }
-  return out;
-}
+
+  bool end_object() override {
+    path_.pop_back();
+    if (!IsIn({"data", "result"}) || (has_metric_ && has_value_)) return true;
+    return Fault("an element has no metric or no value");
+  }
+
+  bool start_array(size_t) override {
+    if (path_.empty()) return Fault("it is not an object");
+    if (IsIn({"data"}) && path_.back() == "result") has_result_ = true;
+    if (IsIn({"data", "result", kItem}) && path_.back() == "value") {
+      value_count_ = 0;
+    } else if (!Other()) {
+      return false;
+    }
+    path_.emplace_back(kItem);
+    return true;
+  }
+
+  bool end_array() override {
+    path_.pop_back();
+    return true;
+  }
+
+  bool parse_error(size_t, const std::string&, const json::exception&) override {
+    return Fault("it is not JSON");
+  }
+
+ private:
+  static constexpr absl::string_view kItem = "[]";  // the key of an array's elements
+
+  // True where the value that comes is in what these keys lead to.
+  bool IsIn(std::initializer_list<absl::string_view> keys) const {
+    return path_.size() == keys.size() + 1 && std::equal(keys.begin(), keys.end(), path_.begin());
+  }
+
+  // A value of another kind than a text.
+  bool Other() {
+    if (path_.empty()) return Fault("it is not an object");
+    if (IsIn({"data", "result"})) return Fault("an element is not an object");
+    if (IsIn({"data", "result", kItem, "metric"})) return Fault("a label is not a text");
+    if (IsIn({"data", "result", kItem, "value"}) && ++value_count_ != 1) {
+      return Fault("a value is not a number");
+    }
+    return true;
+  }
+
+  bool Fault(const char* what) {
+    if (fault_.empty()) fault_ = what;
+    return false;
+  }
+
+  std::vector<std::string> path_;  // keys down to the value that comes
+  std::string type_;
+  bool has_result_ = false;
+  bool has_metric_ = false;  // of the last sample
+  bool has_value_ = false;
+  int value_count_ = 0;
+  std::vector<PrometheusSample> samples_;
+  absl::optional<std::string> warning_;
+  std::string fault_;
+};
 
 // "query timed out in expression evaluation", of an error's JSON; the status alone without one.
 std::string RefusalText(int status, const std::string& body) {
@@ -96,14 +177,15 @@ absl::Status StatusOfAnswer(int status, const std::string& body) {
 }
 
 // The error that callers see of a query without an answer.
-absl::Status StatusOfError(const absl::Status& error) {
+absl::Status StatusOfError(const absl::Status& error, std::chrono::milliseconds limit) {
   switch (error.code()) {
     case absl::StatusCode::kOutOfRange:
       return Malformed(absl::StrCat("it is over ", kMaxVectorBytes, " bytes"));
     case absl::StatusCode::kDataLoss:
       return Malformed(error.message());
     case absl::StatusCode::kDeadlineExceeded:
-      return absl::DeadlineExceededError("Prometheus did not answer within a second");
+      return absl::DeadlineExceededError(absl::StrCat(
+          "Prometheus did not answer within ", absl::FormatDuration(absl::FromChrono(limit))));
     case absl::StatusCode::kUnauthenticated:
       return absl::UnavailableError(
           "Prometheus' certificate is not signed by --fleet_ca_file, or not for this host");
@@ -194,9 +276,9 @@ absl::StatusOr<std::vector<PrometheusSample>> PrometheusApi::Query(
     call.headers.emplace_back("Authorization", absl::StrCat("Bearer ", token));
   }
   const absl::StatusOr<http::HttpResult> answer = http::CallHttp(call);
-  if (!answer.ok()) return StatusOfError(answer.status());
+  if (!answer.ok()) return StatusOfError(answer.status(), limit);
   SEXTANT_RETURN_IF_ERROR(StatusOfAnswer(answer->status, answer->body));
-  return SamplesFrom(answer->body);
+  return AnswerReader().Read(answer->body);
 }
 
 }  // namespace sextant::server

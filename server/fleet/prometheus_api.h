@@ -36,7 +36,7 @@ class PrometheusApi {
   // holds a password.
   static absl::StatusOr<std::unique_ptr<const PrometheusApi>> Of(const PrometheusOptions& options);
 
-  // Posts `promql` and reads an instant vector of at most 8 MiB, all within `limit` but for the
+  // Posts `promql` and reads an instant vector of at most 64 MiB, all within `limit` but for the
   // lookup of the host's name.
   //
   // Errors, all of text that may be shown to callers: kUnavailable where it can't be reached or

@@ -59,7 +59,8 @@ HardwareService::HardwareService(const Dependencies& d)
                    const v1::DeviceSelector& device = in.nodes().device();
                    if (device.has_host_devices()) return PostOnceListed(call, std::move(then));
                    if (device.has_calibrations()) return PostCall(call, workers_, std::move(then));
-                   AfterFleet(fleet_, {&device}, [then] { then(absl::OkStatus()); });
+                   AfterFleet(fleet_, {&device}, call.context().deadline(),
+                              [then] { then(absl::OkStatus()); });
                  }));
   Add({v1::RunProbeRequest::descriptor(), v1::RunProbeResponse::descriptor(),
        StreamHandler([this](Method& method, StreamTransport& transport) {

@@ -50,7 +50,7 @@ struct OnWorker {
   template <typename Request, typename Then>
   void operator()(const Request& request, const Call& call, Then then) const {
     if (is_short(request)) return then(absl::OkStatus());
-    AfterFleet(fleet, DevicesOf(request),
+    AfterFleet(fleet, DevicesOf(request), call.context().deadline(),
                [pool = workers, &call, then] { PostCall(call, *pool, std::move(then)); });
   }
 };

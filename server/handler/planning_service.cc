@@ -304,7 +304,7 @@ void PlanningService::Watch(StreamCall* call) {
     if (status.ok()) status = call->Send(event, false);
     call->End(status);
   };
-  AfterFleet(options_.fleet, DevicesOf(*request),
+  AfterFleet(options_.fleet, DevicesOf(*request), call->call().context().deadline(),
              [this, call, request, finish] { PostCall(call->call(), PoolOf(*request), finish); });
 }
 
@@ -342,7 +342,9 @@ void PlanningService::Admit(Method& method, UnaryTransport& transport) {
         alarms_.At(admission->end(), [weak = std::weak_ptr<Admission>(admission)] {
           if (const auto late = weak.lock(); late != nullptr) late->EndBudget();
         });
-        AfterFleet(options_.fleet, DevicesOf(run), [this, turn, admission] {
+        const auto deadline = std::chrono::system_clock::now() +
+                              (admission->end() - std::chrono::steady_clock::now());
+        AfterFleet(options_.fleet, DevicesOf(run), deadline, [this, turn, admission] {
           PostWork(
               turn, PoolOf(admission->question().run), [] { return absl::OkStatus(); },
               [admission](const absl::Status& ready) { admission->Plan(ready); });

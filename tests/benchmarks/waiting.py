@@ -27,7 +27,8 @@ COMMANDS = {
     "search of 8B on 64": ["search", "llama-3.1-8b", "--tokens=1T", "--sequence-length=8192",
                            "--gbs=128", "--devices=64", *H100S],
     "sizes of a cluster": ["size-cluster", "llama-3.1-70b", "--tokens=1T", "--gbs=1024",
-                           "--sequence-length=8192", "--max-duration=90d"],
+                           "--sequence-length=8192", "--max-duration=90d",
+                           "--products=h100-sxm,h200-sxm"],
     "search of Llama 4 Maverick on 1,024": [
         "search", "llama-4-maverick", "--tokens=1T", "--sequence-length=4096", "--gbs=1024",
         "--devices=1024", *H100S],

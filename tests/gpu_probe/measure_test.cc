@@ -125,6 +125,30 @@ TEST_F(MeasureTest, FirstPointsAreSeenAtSeveralTimes) {
   EXPECT_FALSE(time.stable());
 }
 
+// As a copy whose memory other programs use in the second window, and samples of each agree.
+TEST_F(MeasureTest, AHostsSpreadIsThatOfItsWindows) {
+  for (const bool of_passes : {false, true}) {
+    scripts_.clear();
+    plan_.points.clear();
+    Add("memory", "copy", 0).run_seconds = [this](int64_t, double now_seconds) {
+      return now_seconds - start_seconds_ < 1 ? 2e-3 : 3.2e-3;
+    };
+    last().first = true;
+    last().pass_count = kWindowPassCount;
+    last().spread_of_passes = of_passes;
+    Add("grid", "others", 200e-3);  // of eight samples
+    const v1::TimeStatistics time = TimesOf(Run(60).value())["copy"];
+    // The windows' medians are 2 and 3.2 ms.
+    const double between = 1.2e-3 / time.median_seconds();
+    if (of_passes) {
+      EXPECT_THAT(time.relative_spread(), DoubleNear(between, 1e-6));
+    } else {
+      EXPECT_LT(time.relative_spread(), between);
+    }
+    EXPECT_FALSE(time.stable());
+  }
+}
+
 TEST_F(MeasureTest, PassesAreShuffledAnewAndTheSameEveryTime) {
   const auto order = [this] {
     std::vector<std::string> visits;

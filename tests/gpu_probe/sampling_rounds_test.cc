@@ -49,6 +49,12 @@ TEST(GroupsTest, FirstPointsThatComeAgainAloneComeLast) {
             "first 0; first 2; 1 x3; 0 x3");
 }
 
+// Seconds apart from its first pass, whatever else its phase has.
+TEST(GroupsTest, AFirstPointThatComesAgainWhereOthersAreVisitedOnceComesLast) {
+  EXPECT_EQ(GroupsText({PointOf("a", 1), PointOf("a", 2, true), PointOf("a", 1), PointOf("b", 1)}),
+            "first 1; 0 2; 3; 1 x2");
+}
+
 TEST(GroupsTest, SustainedPointsDoNotCountAsVisitedOnce) {
   std::vector<Point> points = {PointOf("a", 1), PointOf("b", 1)};
   points[0].sustained_seconds = 2;

@@ -106,6 +106,19 @@ TEST(SummariseTest, OfOneSample) {
   EXPECT_FALSE(time.stable()) << "one sample says nothing of the next";
 }
 
+TEST(WidenToWindowsTest, TheLargerSpreadCounts) {
+  v1::TimeStatistics time = Summarise({10, 10, 11, 10, 16, 16, 16, 15}, 1);
+  const double within = time.relative_spread();
+  time.set_relative_spread(0.02);
+  WidenToWindows({10, 16}, &time);
+  EXPECT_THAT(time.relative_spread(), DoubleNear(6 / time.median_seconds(), 1e-7));
+  time.set_relative_spread(within);
+  WidenToWindows({13, 13.01}, &time);
+  EXPECT_EQ(time.relative_spread(), within);
+  WidenToWindows({}, &time);
+  EXPECT_EQ(time.relative_spread(), within);
+}
+
 TEST(StableTest, TrustsOnlyWhatAgrees) {
   const auto rows = ReadCsv(SourceFolder() + "/tests/gpu_probe/stable_samples.csv").value();
   for (const CsvRow& row : rows) {

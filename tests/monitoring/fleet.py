@@ -8,7 +8,8 @@ Shows that
 - its alert fires, and no other GPU's;
 - both planners answer every request with the same bytes;
 - a GPU that becomes slow changes its placement's plan after the next scrape;
-- where Prometheus is stopped plans go on, and say how old their rates are, or what stands in;
+- where Prometheus is stopped plans of any hosts go on, and say how old their rates are, or what
+  stands in;
 - when it is back, so are its rates.
 Takes 20 seconds.
 """
@@ -116,6 +117,13 @@ def check_slow_gpu(planners, prometheus):
     prometheus.wait_for(
         lambda: len(prometheus.query("count by (hostname) (sextant_gpu_healthy)")) == len(HOSTS),
         "all hosts are scraped")
+    prometheus.wait_for(
+        lambda: len(prometheus.query("hostname_modelName:sextant_gpu_measured:count == 8"))
+        == len(HOSTS), "all hosts are recorded")
+    for planner in planners:
+        prometheus.wait_for(
+            lambda p=planner: json.loads(plan(p, HOSTS))["plan"]["fleet"].get("deviceCount")
+            == str(8 * len(HOSTS)), "a planner has read all hosts")
     even = alike(planners, HOSTS[0:2])
     slow = alike(planners, [SLOW_HOST, HOSTS[3]])
     coverage = json.loads(even)["plan"]["fleet"]
@@ -186,8 +194,12 @@ def check_without_prometheus(planners, prometheus, even):
     assert step_seconds(stale) == step_seconds(even)
     coverage = json.loads(stale)["plan"]["fleet"]
     assert coverage["unreadSeconds"] > 1 and "can't be reached" in coverage["failure"], coverage
+    # Hosts that were never named are known as well as others; GPUs by UUID are not.
     new = plan(planners[0], HOSTS[6:8])
-    note = warnings(new)["NOTE_KIND_FLEET_UNREAD"]["text"]
+    assert "NOTE_KIND_FLEET_STALE" in warnings(new), new
+    assert json.loads(new)["plan"]["fleet"]["deviceCount"] == "16", new
+    uuids = "--gpu-uuids=" + ",".join(gpu.uuid for gpu in gpus_of(HOSTS[9]))
+    note = warnings(plan(planners[0], [], uuids, devices=8))["NOTE_KIND_FLEET_UNREAD"]["text"]
     assert "what is published of h100-sxm stands in" in note, note
     print("Prometheus was stopped, and plans go on:\n "
           f" {warnings(stale)['NOTE_KIND_FLEET_STALE']['text']}\n  {note}")
@@ -196,7 +208,7 @@ def check_without_prometheus(planners, prometheus, even):
 def check_that_it_comes_back(planners, prometheus):
     prometheus.start()
     deadline = time.monotonic() + 60
-    while json.loads(plan(planners[0], HOSTS[6:8]))["plan"]["fleet"].get("deviceCount") != "16":
+    while "NOTE_KIND_FLEET_STALE" in warnings(plan(planners[0], HOSTS[6:8])):
         assert time.monotonic() < deadline, "rates are not read again"
         time.sleep(0.2)
     print("Prometheus is back, and so are its rates")

@@ -26,7 +26,7 @@ from prometheus import RULE_FILES, Exporter, Prometheus
 
 GPUS_PER_HOST = 8
 HOSTS_PER_JOB = 16
-SLOW_GROUPS = ("sextant-products", "sextant-gpus", "sextant-gpu-alerts")
+SLOW_GROUPS = ("sextant-products", "sextant-hosts", "sextant-gpus", "sextant-gpu-alerts")
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -96,32 +96,10 @@ class Usage:
         return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
 
 
-def placement(host_count, size):
-    """`size` hosts spread over the fleet, as a regular expression."""
-    step = max(1, host_count // size)
-    return "|".join(f"node-{number:05d}" for number in range(0, step * size, step))
-
-
-def slowest_two(hosts):
-    """The two lowest of each rate among GPUs of the hosts."""
-    selector = f'gpu!="cpu",hostname=~"{hosts}"'
-    return (f"bottomk by (dtype, window) (2, sextant_gpu_matmul_flops_per_second{{{selector}}})"
-            f" or bottomk by (op) (2, sextant_gpu_memory_bandwidth_bytes_per_second{{{selector}}})")
-
-
-def planner_queries(host_count):
-    """(name, query) of what a planner may ask."""
-    yield "recorded rates of all products", '{__name__=~"modelName.*:sextant_gpu_.*"}'
-    for size in (16, 128, 1250):
-        if size > host_count:
-            continue
-        hosts = placement(host_count, size)
-        yield f"two slowest GPUs of {size:,} hosts, by rate", slowest_two(hosts)
-        yield (f"GPUs measured, by host, of {size:,} hosts",
-               "count by (hostname, modelName) (sextant_gpu_probe_last_success_timestamp_seconds"
-               f'{{gpu!="cpu",hostname=~"{hosts}"}})')
-        yield (f"all series of {size:,} hosts (not to be asked)",
-               f'{{__name__=~"sextant_gpu_.*",hostname=~"{hosts}"}}')
+def planner_queries():
+    """(name, query) of what a planner asks."""
+    yield ("recorded rates of all hosts and products",
+           '{__name__=~"(hostname_)?modelName.*:sextant_gpu_.*:(p50|min|max|count)"}')
     uuids = "|".join(gpu.uuid for gpu in simulated_fleet.host_gpus(0))
     yield "all series of 8 GPUs, by UUID", f'{{__name__=~"sextant_gpu_.*",UUID=~"{uuids}"}}'
 
@@ -210,7 +188,7 @@ def main():
         report_server(prometheus, usage, cores, len(pages))
         report_rules(prometheus)
         report_queries(prometheus, ((name, "/api/v1/query", {"query": query})
-                                    for name, query in planner_queries(host_count)))
+                                    for name, query in planner_queries()))
         report_queries(prometheus, panel_queries(arguments.minutes))
         print(f"resident memory after the queries: {usage.rss_bytes() / 1e9:.2f} GB")
     return 0

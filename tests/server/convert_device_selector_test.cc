@@ -116,7 +116,8 @@ class FleetSelector : public ::testing::Test {
   Translated From(const std::string& text) {
     const v1::DeviceSelector& wire = wires_.emplace_back(MessageOf<v1::DeviceSelector>(text));
     std::latch read(1);
-    AfterFleet(&reader_, {&wire}, [&] { read.count_down(); });
+    AfterFleet(&reader_, {&wire}, std::chrono::system_clock::time_point::max(),
+               [&] { read.count_down(); });
     read.wait();
     FieldViolations violations;
     Translated out;
@@ -132,14 +133,16 @@ class FleetSelector : public ::testing::Test {
   absl::StatusOr<std::vector<PrometheusSample>> Answer(const std::string& promql) {
     ++asked_;
     std::vector<PrometheusSample> out;
-    if (!absl::StrContains(promql, "node1\"") && !absl::StrContains(promql, "GPU-1")) return out;
-    out.push_back({.labels = {{"__name__", "sextant_gpu_matmul_flops_per_second"},
-                              {"modelName", kProduct},
-                              {"UUID", "GPU-1"},
-                              {"dtype", "bf16"},
-                              {"window", "burst"}},
-                   .value = 6e14});
-    out.push_back({.labels = {{"figure", "devices"}, {"modelName", kProduct}}, .value = 8});
+    if (absl::StrContains(promql, "UUID=~")) return out;
+    const auto add = [&out](const char* name, double value, const char* figure) {
+      out.push_back({.labels = {{"__name__", name},
+                                {"modelName", kProduct},
+                                {"hostname", "node1"},
+                                {"figure", figure}},
+                     .value = value});
+    };
+    add("hostname_modelName:sextant_gpu_rate:min", 6e14, "bf16_burst");
+    add("hostname_modelName:sextant_gpu_measured:count", 8, "");
     return out;
   }
 
