@@ -15,7 +15,7 @@ from controller_test import Controller, checks_of, decided, queue, reasons, soon
 from jobs import FITS
 sys.path.append(os.path.join(ROOT, "tests", "monitoring"))
 # pylint: disable=wrong-import-position
-from prometheus import Exporter, Prometheus, why_absent
+from prometheus import RULE_FILES, Exporter, Prometheus, why_absent
 from simulated_fleet import H100, H200, Gpu, exposition
 
 GIB = 1 << 30
@@ -42,7 +42,8 @@ def days(message):
 def check_nodes(api, planner, prometheus):
     checks_of(api)
     prometheus.wait_for(lambda: len(prometheus.query(
-        "count by (hostname) (sextant_gpu_healthy)")) == len(NODES), "all nodes are scraped")
+        'count by (hostname) (hostname_modelName:sextant_gpu_rate:min{figure="bf16_sustained"})'
+    )) == len(NODES), "rates of all nodes are recorded")
     with Controller(api, planner.address, folder=None) as controller:
         controller.wait_for("holds the lease")
 
@@ -74,7 +75,7 @@ def main():
         return SKIPPED
     with Exporter(lambda _: page()) as exporter, \
             Prometheus([{"job_name": "sextant-agents", "static_configs": [
-                {"targets": [exporter.address]}]}]) as prometheus, ApiServer() as api, \
+                {"targets": [exporter.address]}]}], RULE_FILES) as prometheus, ApiServer() as api, \
             Server("--role=planner", "--log_calls=none", "--fleet_interval=1s",
                    f"--fleet_prometheus_url={prometheus.url}") as planner:
         took = check_nodes(api, planner, prometheus)
