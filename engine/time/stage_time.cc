@@ -220,8 +220,10 @@ class StateSums {
   // Once a step, P parameters of g bytes a gradient and w a weight:
   //   stage 0      an all-reduce of P g
   //   stages 1, 2  a reduce-scatter of P g, or an all-reduce, and an all-gather of P w
-  // and among the copies of a shard an all-reduce of its gradients.
-  // Source: Rajbhandari et al. 2020 (arXiv 1910.02054) section 7.2.1.
+  // and among the copies of a shard an all-reduce of its gradients. Stage 2 keeps no whole
+  // gradients, so that each micro-batch reduces its own.
+  // Source: Rajbhandari et al. 2020 (arXiv 1910.02054) section 7.2.1; deepspeedai/DeepSpeed,
+  // deepspeed/runtime/zero/stage_1_and_2.py, reduce_ready_partitions_and_remove_grads.
   void AddReplicas() {
     const bool divides = DividesOptimizer(job_.state.sharding);
     for (const ShardGroup group : {ShardGroup::kDense, ShardGroup::kExpert}) {
@@ -229,9 +231,11 @@ class StateSums {
       const auto parameters = static_cast<double>(weights_.of(group).trainable);
       const double gradients = parameters * gradient_bytes();
       const bool scatters = divides && !in_.all_reduces_gradients;
-      out_.data.Add(
+      const ExchangeTime reduced =
           in_.exchanges.TimeOf(scatters ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
-                               gradients, among.shard));
+                               gradients, among.shard);
+      out_.data.Add(reduced);
+      if (DividesGradients(job_.state.sharding)) out_.early_reduce.Add(reduced);
       const double shard = scatters ? gradients / static_cast<double>(among.shard.size) : gradients;
       out_.data.Add(in_.exchanges.TimeOf(CollectiveOp::kAllReduce, shard, among.copies));
       if (!divides) continue;

@@ -70,6 +70,8 @@ struct StateSeconds {
   LinkSeconds gather = {};
   LinkSeconds gather_again = {};  // for the backward pass, which may have a shard of its own
   LinkSeconds reduce = {};
+  // ZeRO stage 2: gradients of a micro-batch before the last, whose are among `data`.
+  LinkSeconds early_reduce = {};
   LinkSeconds data = {};  // of a step: gradients and weights among data parallel ranks
   double optimizer = 0;   // of a step
   OffloadSeconds offload = {};

@@ -156,6 +156,20 @@ class Step {
             .weight_gradient = AddPass(work.weight_gradient, out)};
   }
 
+  struct Reduction {
+    double hidden = 0;
+    double exposed = 0;
+  };
+  // Gradients that all micro-batches but the last reduce, a micro-batch of the step.
+  Reduction EarlyReduction(const StageTime& stage, double backward_passes) const {
+    const double reduce = slow_(stage.state.early_reduce);
+    const double hidden =
+        constant(Constant::kDataExchangeOverlap) * std::min(reduce, backward_passes);
+    const auto count = static_cast<double>(in_.job.pipeline.micro_batch_count);
+    const double share = (count - 1) / count;
+    return {.hidden = hidden * share, .exposed = (reduce - hidden) * share};
+  }
+
   void AddShards(const StageTime& stage, StageSeconds& out) const {
     const StateSharding& sharding = in_.job.state.sharding;
     const double gather = slow_(stage.state.gather);
@@ -167,15 +181,17 @@ class Step {
     const double again = sharding.reshard_after_forward ? slow_(stage.state.gather_again) : 0;
     const double backward_passes = out.all() - passes;
     const double backward = Exposed(again + reduce, backward_passes);
+    const Reduction early = EarlyReduction(stage, backward_passes);
     At(out.parts, StepCause::kShardExchange) += forward + backward;
+    At(out.parts, StepCause::kDataExchange) += early.exposed;
     out.layers.forward += forward;
-    out.layers.input_gradient += backward;
+    out.layers.input_gradient += backward + early.exposed;
     if (!sharding.offload_optimizer) return;
     const OffloadExposed offload = ExposedOf(stage.state.offload, in_.job,
                                              {.forward = passes,
                                               .backward = backward_passes,
                                               .forward_exchange = gather,
-                                              .backward_exchange = again + reduce,
+                                              .backward_exchange = again + reduce + early.hidden,
                                               .gathers_again = sharding.reshard_after_forward},
                                              slow_.at(StepRate::kHost));
     At(out.parts, StepCause::kHostCopy) += offload.copies();
@@ -292,7 +308,7 @@ class Step {
       optimizer = std::max(optimizer, update);
       if (away.copies + away.update > offload.copies + offload.update) offload = away;
     }
-    part(StepCause::kDataExchange) =
+    part(StepCause::kDataExchange) +=
         exchange + constant(Constant::kBroadcastSecondsPerRank) *
                        static_cast<double>(in_.exchanges.ranks().shard.size - 1) *
                        (DividesOptimizer(in_.job.state.sharding) ? 1 : 0) *
