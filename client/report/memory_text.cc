@@ -127,6 +127,13 @@ std::string ChanceText(const v1::Plan& plan) {
   return absl::StrFormat("; %.0f %% likely to fit", 100 * plan.fit_chance());
 }
 
+// Whose types of gradients and of the optimizer's state are taken, where that is a recipe's.
+std::string RecipeWords(const v1::Memory& memory) {
+  if (memory.recipe().empty()) return "";
+  return absl::StrCat("gradients and optimizer state as Megatron-Bridge's own recipe ",
+                      memory.recipe(), " has them");
+}
+
 // The lines above tables: the verdict, what decides it, and the run. Brief ones have no capacity.
 std::string MemoryHead(const v1::PlanRunRequest& request, const v1::Plan& plan, bool brief,
                        size_t width) {
@@ -148,8 +155,9 @@ std::string MemoryHead(const v1::PlanRunRequest& request, const v1::Plan& plan, 
            width),
       Line("  headroom  ", HeadroomText(memory.headroom_bytes()), width),
       Line("  open      ", words::OpenChoicesWords(plan), width),
-      HostLine("  host      ", memory, width), capacity, run,
-      brief ? FirstLines(layout, 3) : layout, ShardingLine(planned.sharding(), memory, width));
+      HostLine("  host      ", memory, width), Line("  types     ", RecipeWords(memory), width),
+      capacity, run, brief ? FirstLines(layout, 3) : layout,
+      ShardingLine(planned.sharding(), memory, width));
 }
 
 std::string StageSections(const v1::Plan& plan) {
@@ -285,7 +293,8 @@ std::string MemoryLine(const v1::Plan& plan, size_t width) {
                              absl::StrCat(PeakText(memory), ": ",
                                           HeadroomText(memory.headroom_bytes()), ChanceText(plan)),
                              width),
-                        HostLine("  host    ", memory, width));
+                        HostLine("  host    ", memory, width),
+                        Line("  types   ", RecipeWords(memory), width));
   }
   const double headroom = memory.headroom_bytes().expected();
   const std::string margin = absl::StrCat(

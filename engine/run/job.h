@@ -8,6 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "engine/base/field_violation.h"
+#include "engine/framework/recipe.h"
 #include "engine/memory/ledger/memory_job.h"
 #include "engine/model/architecture/architecture_spec.h"
 #include "engine/run/run_spec.h"
@@ -30,6 +31,7 @@ struct JobContext {
   const OptimizerSpec& optimizer;
   DeviceGeneration generation = DeviceGeneration::kUnknown;  // of the devices
   ClassHabits habits = {};                                   // where the layout does not say
+  const Recipe* recipe = nullptr;                            // whose types the run takes
 };
 
 bool HasExperts(const ArchitectureSpec& spec);

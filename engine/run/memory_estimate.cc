@@ -285,6 +285,14 @@ class OpenChoices {
   LayoutCache layouts_;
 };
 
+// True where settings that are not modelled may turn the verdict without them.
+bool LeavesOpen(const RunLayout& layout, Verdict verdict) {
+  if (layout.unmodelled_settings.empty()) return false;
+  const MemoryEffect effect = layout.unmodelled_effect;
+  return verdict == Verdict::kFits ? effect != MemoryEffect::kLowers
+                                   : effect != MemoryEffect::kRaises;
+}
+
 }  // namespace
 
 double FitChance(const BytesInterval& process, Bytes usable) {
@@ -321,10 +329,11 @@ absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& in) {
   out.host = HostFitOf(in, out.stages);
   out.verdict = std::max(VerdictOf(out.fit_chance, in.limits.thresholds), out.host.verdict);
   out.unmodelled_settings = in.choice.layout.unmodelled_settings;
-  if (out.verdict == Verdict::kDoesNotFit && !out.unmodelled_settings.empty()) {
-    out.verdict = Verdict::kTight;
-  }
-  if (out.verdict == Verdict::kFits) return out;
+  if (in.context.recipe != nullptr) out.recipe = in.context.recipe->name;
+  out.unmodelled_effect = in.choice.layout.unmodelled_effect;
+  const bool fits = out.verdict == Verdict::kFits;
+  if (LeavesOpen(in.choice.layout, out.verdict)) out.verdict = Verdict::kTight;
+  if (fits) return out;
   SEXTANT_ASSIGN_OR_RETURN(FittingChanges found, FindFittingChanges(in));
   out.changes = std::move(found.changes);
   out.changes_considered = found.considered;

@@ -126,8 +126,11 @@ struct MemoryEstimate {
   std::vector<OpenChoice> open_choices;
   int64_t changes_considered = 0;
   bool search_ended_early = false;  // FittingChanges::ended_early
-  // RunLayout's: the memory is an upper bound where there are any, and kDoesNotFit no verdict.
+  // RunLayout's. Where there are any, the verdict is kTight unless their effect leaves it as it is.
   std::vector<std::string> unmodelled_settings;
+  MemoryEffect unmodelled_effect = MemoryEffect::kEither;
+  // The framework's own recipe of the model, whose types the request leaves open; "": none.
+  absl::string_view recipe = "";
 
   const StageMemory& peak() const { return stages[static_cast<size_t>(peak_stage)].memory; }
 };

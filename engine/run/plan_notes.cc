@@ -129,7 +129,7 @@ void AboutCapacity(const ResolvedRun& resolved, Notes& out) {
 }
 
 // Defaults of the framework that the user's run may not share.
-void AboutFramework(const RunSpec& run, const MemoryJob& job, Notes& out) {
+void AboutFramework(const RunSpec& run, const MemoryJob& job, const Recipe* recipe, Notes& out) {
   const FrameworkTraits& traits = run.layout->framework.traits();
   const PrecisionPolicy& precision = job.state.precision;
   const bool defaulted = run.training.precision.gradient_data_type == DataType::kUnspecified;
@@ -137,7 +137,10 @@ void AboutFramework(const RunSpec& run, const MemoryJob& job, Notes& out) {
     AddNote(out, NoteKind::kNarrowGradients,
             absl::StrCat("Gradients are kept in ", DataTypeName(precision.gradient_data_type),
                          ", as ", traits.title,
-                         " does by default: give training.precision.gradient_data_type = FP32 "
+                         recipe == nullptr ? " does by default"
+                                           : absl::StrCat("'s recipe ", recipe->name, " does (",
+                                                          recipe->source, ")"),
+                         ": give training.precision.gradient_data_type = FP32 "
                          "where they add up in fp32."),
             "training.precision.gradient_data_type");
   }
@@ -246,7 +249,7 @@ void AboutLayout(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
           "; model state, activations, transients and buffers are counted, one by one."),
       "layout.framework.kind");
   if (resolved.padded != nullptr) AboutPadding(*resolved.padded, layout.framework.traits(), out);
-  AboutFramework(run, job, out);
+  AboutFramework(run, job, resolved.recipe, out);
   AboutEstimatedReserve(layout.framework, out);
   AboutUnusualLayout(resolved, job, out);
 }

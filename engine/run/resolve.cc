@@ -173,6 +173,7 @@ class Resolver {
     violations_.AddAll(counted);
     if (!counted.ok()) return;
     out_.parameters = out_.shape.checked->count();
+    TakeRecipe();
     if (lengths_are_sound) ResolveFlops();
     if (HasIndexer(*out_.shape.architecture) &&
         (run_.layout.has_value() || run_.options.search != SearchExtent::kNone)) {
@@ -182,6 +183,29 @@ class Resolver {
       return;
     }
     ResolveLayout();
+  }
+
+  // The types of the framework's own recipe for the model, where the run leaves them open: of one
+  // in bf16 by Adam.
+  void TakeRecipe() {
+    if (!run_.layout.has_value()) return;
+    const PrecisionPolicy& given = run_.training.precision;
+    const OptimizerKind optimizer = run_.training.optimizer.kind;
+    const bool adam = optimizer == OptimizerKind::kAdam || optimizer == OptimizerKind::kAdamw;
+    const bool usual = out_.precision.compute_data_type == DataType::kBf16 &&
+                       out_.precision.weight_data_type == DataType::kBf16 &&
+                       out_.precision.master_weights.value_or(true);
+    const bool open = given.gradient_data_type == DataType::kUnspecified ||
+                      given.optimizer_data_type == DataType::kUnspecified;
+    if (!adam || !usual || !open) return;
+    const Recipe* const recipe = FindRecipe(run_.layout->framework.kind, *out_.shape.architecture);
+    if (recipe == nullptr) return;
+    out_.recipe = recipe;
+    const auto take = [](DataType of_run, DataType of_recipe, DataType& out) {
+      if (of_run == DataType::kUnspecified) out = of_recipe;
+    };
+    take(given.gradient_data_type, recipe->gradients, out_.precision.gradient_data_type);
+    take(given.optimizer_data_type, recipe->moments, out_.precision.optimizer_data_type);
   }
 
   void ResolveFlops() {

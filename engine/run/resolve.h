@@ -81,6 +81,8 @@ struct ResolvedRun : RunDevices {
   PrecisionPolicy precision = {};                            // with its defaults
   DeviceGeneration generation = DeviceGeneration::kUnknown;  // of the devices
   ClassHabits habits = {};                                   // where the layout does not say
+  // The framework's own recipe of the model, whose types the run takes; null: none.
+  const Recipe* recipe = nullptr;
   // The shape with the vocabulary that the framework pads; null: it pads nothing.
   std::shared_ptr<const ArchitectureSpec> padded = {};
   // Present where the run has a layout, and none is searched for.
@@ -92,7 +94,7 @@ struct ResolvedRun : RunDevices {
   }
   // `run` is the one that was resolved.
   JobContext context_of(const RunSpec& run) const {
-    return {counted_shape(), precision, run.training.optimizer, generation, habits};
+    return {counted_shape(), precision, run.training.optimizer, generation, habits, recipe};
   }
 
   // The parts of this that hold for a run that differs from its run in `changed` alone.

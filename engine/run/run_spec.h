@@ -110,6 +110,9 @@ struct InterruptionSpec {
   bool writes() const { return fails() || checkpoint_interval_seconds.has_value(); }
 };
 
+// The effect of settings that are not modelled on the memory of a device.
+enum class MemoryEffect { kEither, kLowers, kRaises };
+
 // How a run is laid out over its devices and executed. Absent fields have defaults; fields given
 // elsewhere in the run are filled in from there.
 struct RunLayout {
@@ -136,6 +139,7 @@ struct RunLayout {
   SoftwareSpec software = {};
   std::vector<BatchPhase> batch_ramp = {};
   std::vector<std::string> unmodelled_settings = {};  // they may change memory
+  MemoryEffect unmodelled_effect = MemoryEffect::kEither;
 };
 
 // A step of the run's model that was measured on its devices. What is absent is as in the run.

@@ -34,6 +34,18 @@ std::string IntervalText(const v1::Interval& interval) {
   return absl::StrCat(number(interval.expected()), " GiB (", EndsText(interval, number), ")");
 }
 
+std::string BoundText(const v1::Memory& memory) {
+  if (memory.unmodelled_settings().empty()) return "";
+  switch (memory.unmodelled_effect()) {
+    case v1::MEMORY_EFFECT_LOWERS:
+      return "at most ";
+    case v1::MEMORY_EFFECT_RAISES:
+      return "at least ";
+    default:
+      return "";
+  }
+}
+
 std::string PeakText(const v1::Memory& memory) {
   const std::string where =
       memory.stages_size() == 1
@@ -44,8 +56,8 @@ std::string PeakText(const v1::Memory& memory) {
       capacity.reserved_is_taken()
           ? absl::StrCat("; processes hold ", Gib(capacity.reserved_bytes()), " now")
           : "";
-  return absl::StrCat(IntervalText(memory.peak_bytes()), " of ", Gib(capacity.usable_bytes()),
-                      where, taken);
+  return absl::StrCat(BoundText(memory), IntervalText(memory.peak_bytes()), " of ",
+                      Gib(capacity.usable_bytes()), where, taken);
 }
 
 std::string UnmodelledText(const v1::Memory& memory) {
@@ -62,7 +74,7 @@ std::string UnmodelledText(const v1::Memory& memory) {
 std::string UnmodelledCount(const v1::Memory& memory) {
   const int count = memory.unmodelled_settings_size();
   if (count == 0) return "";
-  return absl::StrCat(count, count == 1 ? " setting" : " settings", " not understood");
+  return absl::StrCat(count, count == 1 ? " setting" : " settings", " not modelled");
 }
 
 std::string CapacityText(const v1::DeviceCapacity& capacity) {

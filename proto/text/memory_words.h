@@ -25,13 +25,16 @@ std::string GibNumber(double bytes);
 // "61.20 GiB (58.90 to 64.03)".
 std::string IntervalText(const v1::Interval& interval);
 
+// "at most " or "at least ", where settings that are not modelled make the memory a bound; else "".
+std::string BoundText(const v1::Memory& memory);
+
 // "61.20 GiB (58.90 to 64.03) of 79.00 GiB usable on stage 0, which holds the most": the stage with
 // the peak.
 std::string PeakText(const v1::Memory& memory);
 
-// "2 settings not understood", which may change the memory; "" without any.
+// "2 settings not modelled", which may change the memory; "" without any.
 std::string UnmodelledCount(const v1::Memory& memory);
-// The same and the first of them: " (2 settings not understood: x = 1, y)".
+// The same and the first of them: " (2 settings not modelled: x = 1, y)".
 std::string UnmodelledText(const v1::Memory& memory);
 
 // "17.80 GiB (14.97 to 20.10) to spare", or how much is missing.

@@ -74,7 +74,7 @@ std::string MemoryOf(const v1::Plan& plan) {
   if (memory.scope() == v1::MEMORY_SCOPE_LAYOUT) {
     const std::string count = text::UnmodelledCount(memory);
     const std::string open = OpenChoicesWords(plan);
-    return absl::StrCat(text::IntervalText(memory.peak_bytes()), usable,
+    return absl::StrCat(text::BoundText(memory), text::IntervalText(memory.peak_bytes()), usable,
                         count.empty() ? "" : absl::StrCat(", ", count),
                         open.empty() ? "" : absl::StrCat(", ", open));
   }

@@ -40,6 +40,7 @@ using FlopsConventionPair =
 using PipelineSchedulePair = OneLater<PipelineSchedule::kDualPipe, v1::PipelineSchedule_MAX>;
 using ContextParallelKindPair =
     OneLater<ContextParallelKind::kAllToAll, v1::ContextParallelKind_MAX>;
+using MemoryEffectPair = SameNumbers<MemoryEffect::kRaises, v1::MemoryEffect_MAX>;
 using ZeroStagePair = OneLater<ZeroStage::kParameters, v1::ZeroStage_MAX>;
 using WeightScalingPair = OneLater<WeightScaling::kMx, v1::WeightStorage::Scaling_MAX>;
 using AttentionKernelPair = OneLater<AttentionKernel::kUnfused, v1::KernelChoices::Attention_MAX>;

@@ -250,6 +250,8 @@ RunLayout RunLayoutFrom(const v1::RunLayout& m, absl::string_view path,
     out.batch_ramp.push_back({phase.token_count(), phase.global_batch_size()});
   }
   out.unmodelled_settings = {m.unmodelled_settings().begin(), m.unmodelled_settings().end()};
+  out.unmodelled_effect = MemoryEffectPair::From(m.unmodelled_effect(),
+                                                 FieldPath(path, "unmodelled_effect"), violations);
   return out;
 }
 

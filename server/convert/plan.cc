@@ -203,6 +203,8 @@ void LayoutTo(MemoryEstimate& estimate, bool full, SourceNumbers& sources, v1::M
   for (std::string& setting : estimate.unmodelled_settings) {
     out->add_unmodelled_settings(std::move(setting));
   }
+  out->set_recipe(std::string(estimate.recipe));
+  out->set_unmodelled_effect(MemoryEffectPair::To(estimate.unmodelled_effect));
   if (!full) return;
   int64_t number = 0;
   for (const StageEstimate& stage : estimate.stages) {

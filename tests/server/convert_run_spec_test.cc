@@ -216,13 +216,12 @@ constexpr char kEveryField[] = R"json({
     "layers_per_chunk": [5, 6], "expert_parallel_size": 7, "expert_tensor_parallel_size": 8,
     "split_key_value_heads": true},
   "context_parallel_size": 9, "context_parallel_kind": "CONTEXT_PARALLEL_KIND_ALL_TO_ALL",
-  "sequence_parallel": false, "micro_batch_size": 10,
-  "global_batch_size": 11, "schedule": "PIPELINE_SCHEDULE_ZERO_BUBBLE_H1",
-  "deferred_head_gradients": 67, "unmodelled_settings": ["x", "y"],
+  "sequence_parallel": false, "micro_batch_size": 10, "global_batch_size": 11,
+  "schedule": "PIPELINE_SCHEDULE_ZERO_BUBBLE_H1", "deferred_head_gradients": 67,
+  "unmodelled_settings": ["x", "y"], "unmodelled_effect": "MEMORY_EFFECT_RAISES",
   "sharding": {"zero_stage": "ZERO_STAGE_GRADIENTS", "shard_group_size": 12,
-    "secondary_group_size": 68,
-    "reshard_after_forward": false, "prefetched_unit_count": 13, "offload_optimizer": true,
-    "offload_parameters": true},
+    "secondary_group_size": 68, "reshard_after_forward": false,
+    "prefetched_unit_count": 13, "offload_optimizer": true, "offload_parameters": true},
   "storage": {"frozen_data_type": "DATA_TYPE_INT4", "frozen_block_size": 14,
     "double_quantization": true, "scaling": "SCALING_BLOCK", "fp8_weight_copies": 15},
   "kernels": {"attention": "ATTENTION_UNFUSED", "loss": "LOSS_FUSED", "loss_chunk_tokens": 16,
@@ -328,6 +327,7 @@ TEST_F(EveryField, OfTheFrameworkArrives) {
 
 TEST_F(EveryField, OfTheSoftwareArrives) {
   EXPECT_THAT(layout_.unmodelled_settings, ElementsAre("x", "y"));
+  EXPECT_EQ(layout_.unmodelled_effect, MemoryEffect::kRaises);
   ASSERT_EQ(layout_.batch_ramp.size(), 1u);
   EXPECT_EQ(layout_.batch_ramp[0].token_count, 65);
   EXPECT_EQ(layout_.batch_ramp[0].global_batch_size, 66);

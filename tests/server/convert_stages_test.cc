@@ -86,7 +86,9 @@ MemoryEstimate SampleEstimate() {
                         true}},
       .changes_considered = 26,
       .search_ended_early = true,
-      .unmodelled_settings = {"a.setting"}};
+      .unmodelled_settings = {"a.setting"},
+      .unmodelled_effect = MemoryEffect::kRaises,
+      .recipe = "a_recipe"};
 }
 
 v1::Plan WireOf(MemoryEstimate estimate, bool full) {
@@ -127,7 +129,7 @@ TEST(MemoryTo, CarriesTheWhole) {
       peak_bytes { low: 800 expected: 828 high: 900 }
       headroom_bytes { low: -50 expected: 22 high: 50 }
       changes_considered: 26 changes_search_ended_early: true unmodelled_settings: "a.setting"
-      host {
+      unmodelled_effect: MEMORY_EFFECT_RAISES recipe: "a_recipe" host {
         needed_bytes: 90 server_bytes: 100 device_count: 4 node_type: "dgx-a100"
         citation: "a datasheet" share_bytes: 50 decides_verdict: true })"));
 }
@@ -219,8 +221,7 @@ TEST(MemoryTo, CarriesChanges) {
       old_value { enabled: false } new_value { enabled: true })"));
 }
 
-// Detects a field that is added to the API but not to the conversion or to the tests above. The
-// state has tests of its own.
+// Detects a field of the API that conversion or the tests above lack; state has tests of its own.
 TEST(MemoryTo, TheTestKnowsEveryField) {
   v1::Memory wire = Wire();
   wire.clear_state();
@@ -298,8 +299,7 @@ TEST(ComputeTo, CarriesEachStage) {
   EXPECT_EQ(stage.step_operations_size(), 1);
   stage.clear_operations();
   stage.clear_step_operations();
-  EXPECT_THAT(stage, EqualsText(R"(
-      first_stage: 4 stage_count: 5 flops: 37e12
+  EXPECT_THAT(stage, EqualsText(R"(first_stage: 4 stage_count: 5 flops: 37e12
       forward_seconds { low: 27 expected: 28 high: 29 }
       backward_seconds { low: 30 expected: 31 high: 32 }
       micro_batch_seconds { low: 0.5 expected: 1 high: 2 }

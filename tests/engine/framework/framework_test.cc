@@ -8,8 +8,10 @@
 #include <set>
 #include <string>
 
+#include "engine/framework/recipe.h"
 #include "engine/framework/workspace.h"
 #include "engine/hardware/catalogue.h"
+#include "engine/model/presets/presets.h"
 
 namespace sextant {
 namespace {
@@ -50,6 +52,27 @@ TEST(FrameworkTable, IntervalsAreIntervals) {
       EXPECT_LT(share.low, share.high) << t.name;
     }
   }
+}
+
+// Each but Moonlight's, which has no preset, is the recipe of a preset; another framework, a part
+// that is frozen and another depth have none.
+TEST(Recipes, AreFoundByTheShapeOfTheModel) {
+  constexpr Framework kBridge = Framework::kMegatronBridge;
+  std::set<std::string> found;
+  for (const ModelPreset& preset : ModelPresets()) {
+    const Recipe* const recipe = FindRecipe(kBridge, preset.architecture);
+    if (recipe == nullptr) continue;
+    found.insert(std::string(recipe->name));
+    EXPECT_EQ(FindRecipe(Framework::kMegatronLm, preset.architecture), nullptr);
+    ArchitectureSpec changed = preset.architecture;
+    changed.base_frozen = true;
+    EXPECT_EQ(FindRecipe(kBridge, changed), nullptr) << preset.name;
+    changed = preset.architecture;
+    ++changed.decoder.layers.back().count;
+    EXPECT_EQ(FindRecipe(kBridge, changed), nullptr) << preset.name;
+  }
+  EXPECT_EQ(found,
+            (std::set<std::string>{"deepseek_v3", "gpt3_175b", "nemotron_3_nano", "olmoe_7b"}));
 }
 
 // Megatron-LM adds bf16 gradients up in fp32 and pads its vocabulary; DeepSpeed does neither;

@@ -252,8 +252,7 @@ TEST(FittingChanges, EachMakesItFit) {
   }
 }
 
-// Settings that are not modelled may lower the memory, which is an upper bound: a run that fits
-// still does.
+// A verdict stays where settings that are not modelled can only confirm it.
 TEST(UnmodelledSettings, LeaveTheVerdictOpen) {
   RunSpec run = Tp8Pp4();
   run.layout->micro_batch_size = 2;
@@ -266,8 +265,16 @@ TEST(UnmodelledSettings, LeaveTheVerdictOpen) {
   EXPECT_EQ(open.peak().process.expected, known.peak().process.expected);
   EXPECT_THAT(open.unmodelled_settings, ElementsAre("checkpointing = some"));
   EXPECT_EQ(open.changes.size(), known.changes.size());
-  run.cluster.device_memory_bytes = 160'000'000'000;
-  EXPECT_EQ(EstimateOf(run).verdict, Verdict::kFits);
+  const auto verdict = [&run](MemoryEffect effect, int64_t bytes) {
+    run.layout->unmodelled_effect = effect;
+    run.cluster.device_memory_bytes = bytes;
+    return EstimateOf(run).verdict;
+  };
+  EXPECT_EQ(verdict(MemoryEffect::kLowers, 60'000'000'000), Verdict::kTight);
+  EXPECT_EQ(verdict(MemoryEffect::kRaises, 60'000'000'000), Verdict::kDoesNotFit);
+  EXPECT_EQ(verdict(MemoryEffect::kEither, 160'000'000'000), Verdict::kTight);
+  EXPECT_EQ(verdict(MemoryEffect::kLowers, 160'000'000'000), Verdict::kFits);
+  EXPECT_EQ(verdict(MemoryEffect::kRaises, 160'000'000'000), Verdict::kTight);
 }
 
 TEST(UnmodelledSettings, HaveBounds) {

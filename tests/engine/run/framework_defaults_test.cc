@@ -69,6 +69,39 @@ TEST(FrameworkDefaults, OfGradientsDependOnWhatIsComputedIn) {
   }
 }
 
+RunSpec OlmoeOn(Framework framework, const char* preset = "olmoe-1b-7b") {
+  RunSpec run = RunOn(framework);
+  run.model = {};
+  run.model.preset = preset;
+  run.layout->parallel = {};
+  run.cluster.device_count = 8;
+  return run;
+}
+
+// The recipe's types, each unless the run gives it; of a whole model that Adam trains in bf16.
+TEST(FrameworkDefaults, AreThoseOfTheModelsOwnRecipe) {
+  const auto types = [](const RunSpec& run) {
+    const Plan plan = Planned(run);
+    return std::vector<DataType>{TypeOf(plan, "gradient"), TypeOf(plan, "first_moment")};
+  };
+  const DataType narrow = DataType::kBf16;
+  const DataType wide = DataType::kFp32;
+  RunSpec run = OlmoeOn(Framework::kMegatronBridge);
+  EXPECT_THAT(types(run), ElementsAre(narrow, narrow));
+  EXPECT_EQ(Planned(run).memory_estimate->recipe, "olmoe_7b");
+  EXPECT_THAT(types(OlmoeOn(Framework::kMegatronLm)), ElementsAre(wide, wide));
+  // Moonlight's layers, of other tokens.
+  EXPECT_THAT(types(OlmoeOn(Framework::kMegatronBridge, "deepseek-v2-lite")),
+              ElementsAre(wide, wide));
+  run.training.precision.gradient_data_type = wide;
+  EXPECT_THAT(types(run), ElementsAre(wide, narrow));
+  run.training.precision.optimizer_data_type = wide;
+  EXPECT_EQ(Planned(run).memory_estimate->recipe, "");
+  run = OlmoeOn(Framework::kMegatronBridge);
+  run.training.optimizer.kind = OptimizerKind::kSgd;
+  EXPECT_EQ(Planned(run).memory_estimate->recipe, "");
+}
+
 // Bytes of a stage's activations under fp8 with `inputs`, kUnspecified: by default.
 int64_t ActivationsUnderFp8(RunSpec run, DataType inputs = DataType::kUnspecified) {
   run.training.precision.compute_data_type = DataType::kFp8;
