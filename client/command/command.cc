@@ -51,7 +51,8 @@ void Reword(const FailureWords& words, const TypedNames& typed, CallError* error
     v.subject = WithTypedNames(v.subject, typed);
     v.description = WithTypedNames(v.description, typed);
   }
-  error->message = WithTypedNames(error->message, typed);
+  const bool of_a_file = error->reason == "REQUEST_MALFORMED";  // its words are not flags
+  if (!of_a_file) error->message = WithTypedNames(error->message, typed);
   error->hint = WithTypedNames(error->hint, typed);
 }
 

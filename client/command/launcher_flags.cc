@@ -96,7 +96,7 @@ bool IsModel(const ServerAddress& server, const std::string& name) {
          absl::c_any_of(response.models(), [&](const auto& model) { return model.name() == name; });
 }
 
-// "not understood: --lr, --data-path"; "" without any. Of one of several files also its name.
+// "not modelled: --window-size, --spec"; "" without any. Of one of several files also its name.
 std::string Names(const std::string& what, const std::string& of,
                   const google::protobuf::RepeatedPtrField<std::string>& names) {
   if (names.empty()) return "";
@@ -227,7 +227,14 @@ std::string ImportNotes(const std::vector<LaunchInput>& files, const v1::ImportR
     if (taken) {
       absl::StrAppend(&out, "took ", file.name(), " for ", words::WithArticle(file.format()), "\n");
     }
-    absl::StrAppend(&out, Names("not understood", of, file.not_understood()),
+    const auto opens = [&file](const std::string& name) {
+      return !absl::c_linear_search(file.time_alone(), name);
+    };
+    google::protobuf::RepeatedPtrField<std::string> opening;
+    absl::c_copy_if(file.not_understood(), google::protobuf::RepeatedFieldBackInserter(&opening),
+                    opens);
+    absl::StrAppend(&out, Names("not modelled", of, opening),
+                    Names("not modelled, of time alone", of, file.time_alone()),
                     Names("open", of, file.open()), Names("to be given too", of, file.wants()));
     if (verbose) absl::StrAppend(&out, Names("without meaning", of, file.without_meaning()));
   }

@@ -32,7 +32,7 @@ grpc::Status CallImportRun(const ServerAddress& server, const v1::ImportRunReque
                            v1::ImportRunResponse* response);
 
 // The account of `files`: "took run.yaml for an axolotl configuration", and, a line each, the
-// settings that were not understood and those that are open; with `verbose` also those without
+// settings that are not modelled and those that are open; with `verbose` also those without
 // meaning. "" where there is nothing to say.
 std::string ImportNotes(const std::vector<GivenFields::LaunchInput>& files,
                         const v1::ImportRunResponse& answer, bool verbose);

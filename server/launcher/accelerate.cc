@@ -100,14 +100,6 @@ void ReadOneAlone(const Setting& setting, Reading& reading) {
   if (reading.file.Count(setting.name).value_or(1) > 1) reading.file.Ignore(setting.name);
 }
 
-// Norms are cut too where megatron_lm_sequence_parallelism, a later row, says so.
-void ReadMegatronDegree(const Setting& setting, Reading& reading) {
-  const auto size = reading.file.Count(setting.name);
-  if (!size.has_value()) return;
-  reading.layout().mutable_parallel()->set_tensor_parallel_size(*size);
-  if (*size > 1) reading.layout().set_sequence_parallel(false);
-}
-
 void ReadMegatronGranularity(const Setting& setting, Reading& reading) {
   const std::string policy = reading.file.Choose(setting.name, "full|selective");
   if (!policy.empty()) reading.Set("training.recompute", policy);
@@ -129,26 +121,17 @@ void ReadShards(const Setting& setting, Reading& reading) {
   }
 }
 
-// Models of transformers keep whole sequences on tensor parallel ranks.
-void ReadTensorDegree(const Setting& setting, Reading& reading) {
-  const auto size = reading.file.Count(setting.name);
-  if (!size.has_value()) return;
-  reading.layout().mutable_parallel()->set_tensor_parallel_size(*size);
-  if (*size > 1) reading.layout().set_sequence_parallel(false);
+void ReadSharedSequences(const char* kind, const Setting& setting, Reading& reading) {
+  const int64_t size = reading.file.Count(setting.name).value_or(1);
+  if (size <= 1) return;
+  reading.layout().set_context_parallel_size(size);
+  reading.Set("layout.context_parallel_kind", kind);
 }
-
 void ReadContextDegree(const Setting& setting, Reading& reading) {
-  const int64_t size = reading.file.Count(setting.name).value_or(1);
-  if (size <= 1) return;
-  reading.layout().set_context_parallel_size(size);
-  reading.Set("layout.context_parallel_kind", "ring");
+  ReadSharedSequences("ring", setting, reading);
 }
-
 void ReadUlysses(const Setting& setting, Reading& reading) {
-  const int64_t size = reading.file.Count(setting.name).value_or(1);
-  if (size <= 1) return;
-  reading.layout().set_context_parallel_size(size);
-  reading.Set("layout.context_parallel_kind", "all-to-all");
+  ReadSharedSequences("all-to-all", setting, reading);
 }
 
 constexpr Setting kAccelerateSettings[] = {
@@ -165,7 +148,9 @@ constexpr Setting kAccelerateSettings[] = {
     Takes("training.precision.master_weights").Written(WriteAccelerateState),
     Takes("training.precision.optimizer_data_type").Written(WriteAccelerateState),
     Whole("num_processes", "cluster.device_count"),
-    Other("deepspeed_config.deepspeed_config_file").Read(ReadWanted),
+    Other("deepspeed_config.deepspeed_config_file")
+        .PartOf("layout.framework.kind")
+        .Read(ReadWanted),
     Other("deepspeed_config.zero_stage")
         .For("layout.sharding.zero_stage")
         .By(ReadZeroStage, WriteAccelerateZero),
@@ -175,7 +160,9 @@ constexpr Setting kAccelerateSettings[] = {
     Other("deepspeed_config.offload_param_device")
         .For("layout.sharding.offload_parameters")
         .By(ReadOffloadDevice, WriteAccelerateOffload),
-    Other("deepspeed_config.gradient_accumulation_steps").Read(ReadOneAlone),
+    Other("deepspeed_config.gradient_accumulation_steps")
+        .PartOf("layout.global_batch_size")
+        .Read(ReadOneAlone),
     Takes("layout.sharding.reshard_after_forward"),
     Takes("layout.sharding.prefetched_unit_count", "1"),
     Other("fsdp_config.fsdp_activation_checkpointing")
@@ -186,15 +173,19 @@ constexpr Setting kAccelerateSettings[] = {
     // FSDP's mesh, and DeepSpeed's sequence parallel ranks.
     Other("parallelism_config.parallelism_config_tp_size")
         .For("layout.parallel.tensor_parallel_size")
-        .By(ReadTensorDegree, WriteNothing),
+        .By(ReadTensorRanks, WriteNothing),
     Other("parallelism_config.parallelism_config_cp_size")
         .For("layout.context_parallel_size")
         .By(ReadContextDegree, WriteNothing),
-    Other("parallelism_config.parallelism_config_sp_size").Read(ReadUlysses),
+    Other("parallelism_config.parallelism_config_sp_size")
+        .PartOf("layout.context_parallel_size")
+        .Read(ReadUlysses),
     Other("parallelism_config.parallelism_config_dp_shard_size")
         .For("layout.sharding.shard_group_size")
         .By(ReadShards, WriteAccelerateGroups),
-    Other("parallelism_config.parallelism_config_dp_replicate_size").Read(ReadCopies),
+    Other("parallelism_config.parallelism_config_dp_replicate_size")
+        .PartOf("layout.sharding.shard_group_size")
+        .Read(ReadCopies),
     Takes("layout.context_parallel_kind", "ring|all-to-all"),
     Takes("layout.sequence_parallel"),
     Takes("layout.parallel.pipeline_parallel_size", "1"),
@@ -226,8 +217,11 @@ constexpr Setting kAccelerateSettings[] = {
     Lacks("layout.kernels.recompute_latent_up_projections", "it recomputes whole layers"),
     Lacks("layout.framework.reduce_bucket_elements", "a file of DeepSpeed's own says it"),
     Lacks("layout.framework.gather_bucket_elements", "a file of DeepSpeed's own says it"),
-    // Megatron-LM's plugin is read alone.
-    Other("megatron_lm_config.megatron_lm_tp_degree").Read(ReadMegatronDegree),
+    // Megatron-LM's plugin is read alone. Norms are cut too where megatron_lm_sequence_parallelism
+    // says so.
+    Other("megatron_lm_config.megatron_lm_tp_degree")
+        .PartOf("layout.parallel.tensor_parallel_size")
+        .Read(ReadTensorRanks),
     Whole("megatron_lm_config.megatron_lm_pp_degree", "layout.parallel.pipeline_parallel_size")
         .Written(WriteNothing),
     Whole("megatron_lm_config.megatron_lm_context_parallel_size", "layout.context_parallel_size")
@@ -250,9 +244,29 @@ constexpr Setting kAccelerateSettings[] = {
     Switch("megatron_lm_config.megatron_lm_optimizer_cpu_offload",
            "layout.sharding.offload_optimizer")
         .Written(WriteNothing),
-    Other("megatron_lm_config.megatron_lm_recompute_activations").Read(ReadMegatronRecompute),
-    Other("megatron_lm_config.megatron_lm_recompute_granularity").Read(ReadMegatronGranularity),
-    Other("megatron_lm_config.megatron_lm_num_micro_batches").Read(ReadOneAlone),
+    Other("megatron_lm_config.megatron_lm_recompute_activations")
+        .PartOf("training.recompute")
+        .Read(ReadMegatronRecompute),
+    Other("megatron_lm_config.megatron_lm_recompute_granularity")
+        .PartOf("training.recompute")
+        .Read(ReadMegatronGranularity),
+    Other("megatron_lm_config.megatron_lm_num_micro_batches")
+        .PartOf("layout.global_batch_size")
+        .Read(ReadOneAlone),
+    Parts("fsdp_config.fsdp_sharding_strategy|fsdp_config.fsdp_auto_wrap_policy")
+        .PartOf("layout.sharding.zero_stage"),
+    Parts("fsdp_config.fsdp_reshard_after_forward").PartOf("layout.sharding.reshard_after_forward"),
+    Parts("fsdp_config.fsdp_offload_params").PartOf("layout.sharding.offload_parameters"),
+    Matters("fsdp_config.fsdp_min_num_params", Effect::kRaises, "units of FSDP by their size"),
+    Matters("use_cpu", Effect::kEither, "a run without devices"),
+    Matters("fp8_config.", Effect::kEither, "which matrices are multiplied in 8 bits"),
+    Matters("mpirun_config.", Effect::kTime, "who starts the processes"),
+    Matters("parallelism_config.parallelism_config_cp_backend|"
+            "parallelism_config.parallelism_config_cp_comm_strategy|"
+            "parallelism_config.parallelism_config_sp_backend|"
+            "parallelism_config.parallelism_config_sp_",
+            Effect::kEither, "how ranks share a sequence"),
+    Matters("megatron_lm_config.", Effect::kEither, "settings of Megatron-LM's plugin"),
     Lowers("dynamo_config."),
     Passes("command_file"),
     Passes("commands"),
@@ -299,7 +313,8 @@ absl::StatusOr<LauncherRead> ReadAccelerate(AccelerateJson document) {
   document = Typed(std::move(document));
   const std::vector<std::string> off = TakeOff(kAccelerateOffNames, &document);
   absl::StatusOr<LauncherRead> out =
-      ReadSettings(kAccelerateSettings, false, SettingFile::FromDocument(std::move(document)));
+      ReadSettings(kAccelerateSettings, false, SettingFile::FromDocument(std::move(document)),
+                   Unknown::kRefused);
   if (out.ok()) absl::c_copy(off, std::back_inserter(out->passed));
   return out;
 }

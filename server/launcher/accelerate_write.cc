@@ -69,13 +69,7 @@ void CheckStage(Writing& writing) {
 
 void WriteFsdpPlugin(Writing& writing) {
   const v1::StateSharding& sharding = writing.layout().sharding();
-  if (writing.sizes.zero != v1::ZERO_STAGE_PARAMETERS) {
-    return writing.refusals.Add("layout.sharding.zero_stage",
-                                "it takes 0 or 3, or --framework=deepspeed");
-  }
-  if (sharding.offload_optimizer() != sharding.offload_parameters()) {
-    writing.refusals.Add("layout.sharding.offload_optimizer", "it goes with --offload-parameters");
-  }
+  if (!CheckFsdpState(writing)) return;
   const bool reshards = !sharding.has_reshard_after_forward() || sharding.reshard_after_forward();
   writing.list.Add("fsdp_config.fsdp_version", 2);
   writing.list.Add("fsdp_config.fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP");
@@ -85,13 +79,13 @@ void WriteFsdpPlugin(Writing& writing) {
 }
 
 // FSDP's mesh: its sizes make up all processes.
-void WriteMesh(int64_t shards, int64_t copies, Writing& writing) {
+void WriteMesh(const StateMesh& mesh, Writing& writing) {
   const LaunchSizes& sizes = writing.sizes;
   const auto add = [&](const char* name, int64_t size) {
     writing.list.Add(absl::StrCat(kParallelism, name), size);
   };
-  add("dp_replicate_size", copies);
-  add("dp_shard_size", shards);
+  add("dp_replicate_size", mesh.copies);
+  add("dp_shard_size", mesh.shards);
   if (sizes.tensor > 1) add("tp_size", sizes.tensor);
   if (sizes.context > 1) add("cp_size", sizes.context);
 }
@@ -179,28 +173,15 @@ void WriteAccelerateOffload(const Setting& setting, Writing& writing) {
 }
 
 void WriteAccelerateGroups(const Setting&, Writing& writing) {
-  const v1::StateSharding& sharding = writing.layout().sharding();
-  const LaunchSizes& sizes = writing.sizes;
-  const int64_t ranks = sizes.data * sizes.context;
-  const int64_t group = sharding.has_shard_group_size() ? sharding.shard_group_size() : ranks;
   if (UsesDeepspeed(writing)) {
     WriteDeepspeedGroups(writing);
   } else {
     CheckFsdpGroups(writing);
   }
-  if (group != ranks && !UsesFsdp(writing)) {
-    return writing.refusals.Add("layout.sharding.shard_group_size",
-                                "it takes --zero=3, without DeepSpeed");
-  }
-  // A mesh of copies needs two ranks or more to divide the state.
-  if (group <= 0 || ranks % group != 0 || group % sizes.context != 0 ||
-      (group != ranks && group == sizes.context)) {
-    return writing.refusals.Add("layout.sharding.shard_group_size",
-                                "it takes a multiple of --cp, from twice that on, which divides "
-                                "the ranks");
-  }
-  if (!UsesFsdp(writing) || (group == ranks && sizes.tensor * sizes.context == 1)) return;
-  WriteMesh(group / sizes.context, ranks / group, writing);
+  const std::optional<StateMesh> mesh = StateMeshOf(UsesFsdp(writing), writing);
+  const bool plain = writing.sizes.tensor * writing.sizes.context == 1;
+  if (!mesh.has_value() || !UsesFsdp(writing) || (mesh->copies == 1 && plain)) return;
+  WriteMesh(*mesh, writing);
 }
 
 void WriteAccelerateRecompute(const Setting& setting, Writing& writing) {

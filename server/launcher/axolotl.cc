@@ -145,13 +145,6 @@ void ReadAxolotlGroup(const Setting& setting, Reading& reading) {
   if (group.has_value()) reading.layout().mutable_sharding()->set_shard_group_size(*group);
 }
 
-void ReadAxolotlTensor(const Setting& setting, Reading& reading) {
-  const int64_t size = reading.file.Count(setting.name).value_or(1);
-  if (size <= 1) return;
-  reading.layout().mutable_parallel()->set_tensor_parallel_size(size);
-  reading.layout().set_sequence_parallel(false);
-}
-
 void ReadAxolotlContext(const Setting& setting, Reading& reading) {
   const int64_t older = reading.file.Count("sequence_parallel_degree").value_or(1);
   const int64_t size = reading.file.Count(setting.name).value_or(older);
@@ -216,7 +209,7 @@ constexpr Setting kAxolotlSettings[] = {
     Parts("sequence_parallel_degree"),
     Takes("layout.context_parallel_kind", "ring"),
     Whole("tensor_parallel_size", "layout.parallel.tensor_parallel_size")
-        .By(ReadAxolotlTensor, WriteAxolotlTensor),
+        .By(ReadTensorRanks, WriteAxolotlTensor),
     Takes("layout.sequence_parallel"),
     Whole("expert_parallel_size", "layout.parallel.expert_parallel_size").AboveOne(),
     Takes("layout.parallel.pipeline_parallel_size", "1"),
@@ -280,16 +273,15 @@ constexpr Setting kAxolotlSettings[] = {
     Takes("layout.kernels.loss_chunk_tokens"),
     Takes("layout.framework.kind", "hugging-face-trainer|deepspeed"),
     // Not modelled: other losses, models and stages, what else is trained.
-    Unmodelled("trl|ebft|reward_model|process_reward_model|kd_trainer|diffusion|qat|mora|"
-               "dense_mixer|llmcompressor|num_labels|trainer_cls|lora_modules_to_save|"
-               "lora_target_parameters|lora_rank_pattern|peft_use_dora|peft_layer_replication|"
-               "peft_trainable_token_indices|relora|model_config|model_kwargs|"
-               "model_quantization_config|selective_checkpointing|use_pose|"
-               "scaling_softmax|resize_token_embeddings_to_32x|vllm|gptq|"
-               "expert_parallel_token_capacity|use_eaft|image_size|fp32_norms|deepcompile|"
-               "ddp_bucket_cap_mb|pad_to_multiple_of|auto_find_batch_size|experts_implementation|"
-               "model_quantization_config_kwargs|use_onebitllms|nonexpert_quantization|"
-               "fsdp_config.min_num_params"),
+    Raises("lora_modules_to_save|peft_use_dora|lora_target_parameters|lora_rank_pattern|"
+           "peft_layer_replication|peft_trainable_token_indices|kd_trainer|reward_model|"
+           "process_reward_model|resize_token_embeddings_to_32x|fp32_norms|"
+           "fsdp_config.min_num_params|pad_to_multiple_of|image_size"),
+    Unmodelled("trl|ebft|diffusion|qat|mora|dense_mixer|llmcompressor|num_labels|trainer_cls|"
+               "relora|model_config|model_kwargs|model_quantization_config|selective_checkpointing|"
+               "use_pose|scaling_softmax|vllm|gptq|expert_parallel_token_capacity|use_eaft|"
+               "deepcompile|ddp_bucket_cap_mb|auto_find_batch_size|experts_implementation|"
+               "model_quantization_config_kwargs|use_onebitllms|nonexpert_quantization"),
     LowersIfOn("unfrozen_parameters|lisa_n_layers|spectrum_top_fraction|peft_layers_to_transform|"
                "layer_offloading|tiled_mlp|torch_compile|chunked_cross_entropy|"
                "flash_attn_cross_entropy|flash_attn_fuse_mlp|liger_rms_norm|liger_layer_norm|"
@@ -366,7 +358,8 @@ absl::StatusOr<LauncherRead> ReadAxolotl(const LaunchText& text, bool with_model
     return absl::InvalidArgumentError(kPreferenceTrainer);
   }
   return ReadSettings(kAxolotlSettings, with_model,
-                      SettingFile::FromDocument(Normalized(text.Document())));
+                      SettingFile::FromDocument(Normalized(text.Document())),
+                      Unknown::kRefusedNearName);
 }
 
 }  // namespace sextant::server

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/launcher/axolotl.h"
+#include "server/launcher/hugging_face.h"
 #include "server/launcher/launcher.h"
 #include "server/launcher/setting_file.h"
 
@@ -55,13 +56,7 @@ void RefuseTypes(const v1::PrecisionPolicy& planned, const v1::PrecisionPolicy& 
 
 void WriteFsdp(Writing& writing) {
   const v1::StateSharding& sharding = writing.layout().sharding();
-  if (writing.sizes.zero != v1::ZERO_STAGE_PARAMETERS) {
-    return writing.refusals.Add("layout.sharding.zero_stage",
-                                "it takes 0 or 3, or --framework=deepspeed");
-  }
-  if (sharding.offload_optimizer() != sharding.offload_parameters()) {
-    writing.refusals.Add("layout.sharding.offload_optimizer", "it goes with --offload-parameters");
-  }
+  if (!CheckFsdpState(writing)) return;
   writing.list.Add("fsdp_version", 2);
   writing.list.Add("fsdp_config.auto_wrap_policy", "TRANSFORMER_BASED_WRAP");
   writing.list.Add("fsdp_config.state_dict_type", "SHARDED_STATE_DICT");
@@ -204,21 +199,12 @@ void WriteAxolotlEngine(const Setting& setting, Writing& writing) {
 }
 
 void WriteAxolotlGroup(const Setting& setting, Writing& writing) {
-  const v1::StateSharding& sharding = writing.layout().sharding();
-  const LaunchSizes& sizes = writing.sizes;
-  const int64_t ranks = sizes.data * sizes.context;
-  const int64_t group = sharding.has_shard_group_size() ? sharding.shard_group_size() : ranks;
-  if (group == ranks) return;
-  if (IsDeepspeed(writing.run.request) || writing.sizes.zero == v1::ZERO_STAGE_NONE) {
-    return writing.refusals.Add("layout.sharding.shard_group_size",
-                                "it takes --zero=3, without DeepSpeed");
-  }
-  if (group <= 0 || group % sizes.context != 0 || ranks % group != 0) {
-    return writing.refusals.Add("layout.sharding.shard_group_size",
-                                "it takes a multiple of --cp that divides the ranks");
-  }
-  writing.list.Add(setting.name, group / sizes.context);
-  writing.list.Add("dp_replicate_size", ranks / group);
+  const bool sharded =
+      !IsDeepspeed(writing.run.request) && writing.sizes.zero != v1::ZERO_STAGE_NONE;
+  const std::optional<StateMesh> mesh = StateMeshOf(sharded, writing);
+  if (!mesh.has_value() || mesh->copies == 1) return;
+  writing.list.Add(setting.name, mesh->shards);
+  writing.list.Add("dp_replicate_size", mesh->copies);
 }
 
 void WriteAxolotlTensor(const Setting& setting, Writing& writing) {

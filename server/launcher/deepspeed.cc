@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/launcher/deepspeed_shards.h"
+#include "server/launcher/hugging_face.h"
 #include "server/launcher/launcher.h"
 #include "server/launcher/setting_file.h"
 #include "server/launcher/software.h"
@@ -97,12 +98,6 @@ void ReadOffloadedPart(const Setting& setting, Reading& reading) {
       {absl::StrCat(setting.name, " = ", share), "layout.sharding.offload_optimizer"});
 }
 
-void ReadTensorSize(const Setting& setting, Reading& reading) {
-  v1::ParallelLayout& parallel = *reading.layout().mutable_parallel();
-  const int64_t tensor = reading.file.Count(setting.name, 0).value_or(0);
-  if (tensor > 0) parallel.set_tensor_parallel_size(tensor);
-  if (tensor > 1) reading.layout().set_sequence_parallel(false);
-}
 void WriteTensorSize(const Setting& setting, Writing& writing) {
   WriteFields({&setting, 1}, writing.run.request, writing.list);
   RefuseSharedSequences(writing);
@@ -227,7 +222,9 @@ constexpr Setting kDeepspeedSettings[] = {
     Takes("training.sequence_length").Written(LeaveOutRun),
     Whole("train_batch_size", "layout.global_batch_size").Required(),
     Whole(kMicroBatchSize, "layout.micro_batch_size").Unset("1"),
-    Other("gradient_accumulation_steps").By(ReadAccumulation, WriteAccumulation),
+    Other("gradient_accumulation_steps")
+        .PartOf("layout.global_batch_size")
+        .By(ReadAccumulation, WriteAccumulation),
     Other("bf16.enabled")
         .For("training.precision.compute_data_type")
         .Only("fp32|fp16|bf16")
@@ -248,7 +245,9 @@ constexpr Setting kDeepspeedSettings[] = {
     Other("zero_optimization.cpu_offload")
         .For("layout.sharding.offload_optimizer")
         .By(ReadOldOffload, [](const Setting&, Writing&) {}),
-    Other("zero_optimization.offload_optimizer.ratio").Read(ReadOffloadedPart),
+    Other("zero_optimization.offload_optimizer.ratio")
+        .PartOf("layout.sharding.offload_optimizer")
+        .Read(ReadOffloadedPart),
     Other("zero_optimization.offload_param.device")
         .For("layout.sharding.offload_parameters")
         .By(ReadDeepspeedOffload, WriteDeepspeedOffload),
@@ -283,10 +282,12 @@ constexpr Setting kDeepspeedSettings[] = {
         .By(ReadLiveElements, WriteLiveElements),
     Whole("zero_optimization.zero_hpz_partition_size", "layout.sharding.secondary_group_size")
         .By(ReadSecondaryGroup, WriteSecondaryGroup),
-    Other("zero_optimization.sub_group_size").Read(ReadSubgroups),
+    Other("zero_optimization.sub_group_size")
+        .PartOf("layout.sharding.offload_optimizer")
+        .Read(ReadSubgroups),
     Whole("tensor_parallel.autotp_size", "layout.parallel.tensor_parallel_size")
         .AboveOne()
-        .By(ReadTensorSize, WriteTensorSize),
+        .By(ReadTensorRanks, WriteTensorSize),
     Takes("layout.sequence_parallel"),
     Whole("sequence_parallel_size", "layout.context_parallel_size").AboveOne(),
     Takes("layout.context_parallel_kind", "all-to-all"),
@@ -314,64 +315,22 @@ constexpr Setting kDeepspeedSettings[] = {
     Takes("layout.kernels.loss_chunk_tokens"),
     Takes("layout.kernels.dropout"),
     Takes("layout.framework.deterministic"),
-    // Ignored ones that may lower memory.
-    Lowers("activation_checkpointing.", "training.recompute"),
-    Lowers("optimizer.type", "training.optimizer.kind"),
-    Lowers("bf16.bf16_master_weights_and_grads", "training.precision.master_weights"),
-    Lowers("bf16.bf16_optimizer_states", "training.precision.optimizer_data_type"),
-    Lowers("fp16.fp16_master_weights_and_grads", "training.precision.master_weights"),
-    Lowers("zero_optimization.zero_quantized_"),
-    Lowers("compression_training."),
-    Lowers("quantize_training."),
-    Lowers("compile."),
-    Lowers("sparse_attention."),
-    Lowers("curriculum_learning."),
-    Lowers("data_efficiency."),
-    // Weights that ZeRO stage 3 fetches ahead are within stage3_max_live_parameters.
-    Passes("aio.|autotuning.exps_dir|autotuning.results_dir|bf16.check_grad_overflow"
-           "|bf16.immediate_grad_update|checkpoint.|comet.|comms_logger.|csv_monitor."
-           "|dataloader_drop_last|dump_state|flops_profiler.|fp16.auto_cast"
-           "|fp16.consecutive_hysteresis|fp16.hysteresis|fp16.initial_scale_power"
-           "|fp16.loss_scale|fp16.loss_scale_window|fp16.min_loss_scale|gradient_allreduce_op"
-           "|gradient_clipping|gradient_predivide_factor|managed_gradient_accumulation"
-           "|memory_breakdown|monitor_config.|optimizer.legacy_fusion|optimizer.params."
-           "|prescale_gradients|scheduler.|steps_per_print|tensorboard.|wall_clock_breakdown"
-           "|wandb.|zero_allow_untested_optimizer|zero_force_ds_cpu_optimizer"
-           "|zero_optimization.allgather_partitions|zero_optimization.contiguous_gradients"
-           "|zero_optimization.cpu_offload_use_pin_memory|zero_optimization.elastic_checkpoint"
-           "|zero_optimization.enable_sanity_checks|zero_optimization.grad_hooks"
-           "|zero_optimization.ignore_unused_parameters|zero_optimization.legacy_stage1"
-           "|zero_optimization.load_from_fp32_weights|zero_optimization.log_trace_cache_warnings"
-           "|zero_optimization.memory_efficient_linear"
-           "|zero_optimization.offload_optimizer.buffer_count"
-           "|zero_optimization.offload_optimizer.buffer_size"
-           "|zero_optimization.offload_optimizer.cpuadam_cores_perc"
-           "|zero_optimization.offload_optimizer.fast_init"
-           "|zero_optimization.offload_optimizer.nvme_path"
-           "|zero_optimization.offload_optimizer.pin_memory"
-           "|zero_optimization.offload_optimizer.pipeline_read"
-           "|zero_optimization.offload_optimizer.pipeline_write"
-           "|zero_optimization.offload_param.buffer_count"
-           "|zero_optimization.offload_param.buffer_size"
-           "|zero_optimization.offload_param.max_in_cpu"
-           "|zero_optimization.offload_param.nvme_path"
-           "|zero_optimization.offload_param.pin_memory|zero_optimization.override_module_apply"
-           "|zero_optimization.pipeline_loading_checkpoint"
-           "|zero_optimization.round_robin_gradients"
-           "|zero_optimization.stage3_gather_16bit_weights_on_model_save"
-           "|zero_optimization.stage3_gather_fp16_weights_on_model_save"
-           "|zero_optimization.stage3_model_persistence_threshold"
-           "|zero_optimization.stage3_param_persistence_threshold"
-           "|zero_optimization.stage3_prefetch_bucket_size"
-           "|zero_optimization.use_multi_rank_bucket_allreduce"),
+    Parts("bfloat16.enabled|fp16.enabled").PartOf("training.precision.compute_data_type"),
+    Parts("expert_parallel.autoep_size").PartOf("layout.parallel.expert_parallel_size"),
+    Parts("expert_parallel.expert_tensor_parallel_size")
+        .PartOf("layout.parallel.expert_tensor_parallel_size"),
 };
 
 }  // namespace
 
-absl::Span<const Setting> DeepspeedSettings() { return kDeepspeedSettings; }
+absl::Span<const Setting> DeepspeedSettings() {
+  static const auto& table =
+      *new std::vector<Setting>(JoinedTables({kDeepspeedSettings, DeepspeedUnread()}));
+  return table;
+}
 
 absl::StatusOr<LauncherFile> WriteDeepspeed(const LaunchedRun& run) {
-  absl::StatusOr<Writing> written = WriteSettings("DeepSpeed", kDeepspeedSettings, run);
+  absl::StatusOr<Writing> written = WriteSettings("DeepSpeed", DeepspeedSettings(), run);
   if (!written.ok()) return written.status();
   written->out.text = written->list.Json();
   return std::move(written->out);

@@ -1,5 +1,6 @@
 #include "server/launcher/export.h"
 
+#include <initializer_list>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/field_violation.h"
+#include "engine/framework/recipe.h"
+#include "server/convert/architecture.h"
+#include "server/convert/enums.h"
 #include "server/launcher/launched_run.h"
 #include "server/launcher/launcher.h"
 
@@ -49,6 +53,38 @@ std::vector<v1::LaunchLayout> LayoutsOf(const v1::ExportRunRequest& request) {
   *given.mutable_layout() = request.request().layout();
   given.set_recompute(request.request().training().recompute());
   return {given};
+}
+
+bool IsAnyOf(int given, std::initializer_list<int> usual) {
+  return absl::c_linear_search(usual, given);
+}
+
+// Fills in the types that a plan takes from its framework's own recipe for the model, which a file
+// has to say.
+void NameRecipeTypes(const v1::Architecture& shape, v1::PlanRunRequest* request) {
+  const v1::ModelChanges& changes = request->model().changes();
+  const v1::PrecisionPolicy& given = request->training().precision();
+  const bool usual =
+      IsAnyOf(given.compute_data_type(), {v1::DATA_TYPE_UNSPECIFIED, v1::DATA_TYPE_BF16}) &&
+      IsAnyOf(given.weight_data_type(), {v1::DATA_TYPE_UNSPECIFIED, v1::DATA_TYPE_BF16}) &&
+      (!given.has_master_weights() || given.master_weights()) &&
+      IsAnyOf(request->training().optimizer().kind(),
+              {v1::OptimizerSpec::KIND_UNSPECIFIED, v1::OptimizerSpec::KIND_ADAM,
+               v1::OptimizerSpec::KIND_ADAMW});
+  const bool bridge =
+      request->layout().framework().kind() == v1::FrameworkMemory::KIND_MEGATRON_BRIDGE;
+  if (!bridge || !usual || changes.has_adapters() || changes.base_frozen()) return;
+  FieldViolations checked;
+  const Recipe* const recipe =
+      FindRecipe(Framework::kMegatronBridge, ArchitectureFrom(shape, "", checked));
+  if (recipe == nullptr) return;
+  v1::PrecisionPolicy& precision = *request->mutable_training()->mutable_precision();
+  if (precision.gradient_data_type() == v1::DATA_TYPE_UNSPECIFIED) {
+    precision.set_gradient_data_type(DataTypePair::To(recipe->gradients));
+  }
+  if (precision.optimizer_data_type() == v1::DATA_TYPE_UNSPECIFIED) {
+    precision.set_optimizer_data_type(DataTypePair::To(recipe->moments));
+  }
 }
 
 void NameFramework(const std::string& launcher, v1::PlanRunRequest* request) {
@@ -99,6 +135,7 @@ absl::Status ExportRun(const v1::ExportRunRequest& request, const ExportedModel&
   for (const v1::LaunchLayout& option : LayoutsOf(request)) {
     Put(option, &run.request);
     NameFramework(request.launcher(), &run.request);
+    NameRecipeTypes(model.shape, &run.request);
     absl::StatusOr<LauncherFile> file = WriteLauncher(request.launcher(), run);
     if (!file.ok()) {
       refused.push_back(file.status());

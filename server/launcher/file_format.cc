@@ -7,8 +7,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "proto/words/config_text.h"
 #include "proto/words/launchers.h"
+#include "server/launcher/argument_words.h"
 #include "server/launcher/command_line.h"
 #include "server/launcher/hugging_face.h"
 #include "server/launcher/kubernetes.h"
@@ -34,18 +36,6 @@ const char* LanguageName(Language language) {
       return "a text";
   }
   return "a file";
-}
-
-// The arguments of a model too.
-absl::Span<const Setting> AllMegatronSettings() {
-  static const auto& all = *[] {
-    auto* out = new std::vector<Setting>(MegatronSettings().begin(), MegatronSettings().end());
-    for (const absl::Span<const Setting> table : ModelTables()) {
-      out->insert(out->end(), table.begin(), table.end());
-    }
-    return out;
-  }();
-  return all;
 }
 
 // A model's config.json, or the params.json of Llama's own releases.
@@ -210,10 +200,9 @@ constexpr FileFormat kFormats[] = {
     {.name = "list of Megatron-LM arguments",
      .recognises =
          [](const LaunchText& text) {
-           return text.language == Language::kShell &&
-                  (absl::StrContains(text.text, "--num-layers") ||
-                   absl::StrContains(text.text, "--micro-batch-size") ||
-                   absl::StrContains(text.text, "--tensor-model-parallel-size"));
+           const std::vector<absl::string_view> words =
+               absl::StrSplit(text.text, absl::ByAnyChar(" \t\n"), absl::SkipEmpty());
+           return text.language == Language::kShell && absl::c_any_of(words, IsMegatronWord);
          },
      .read = [](const LaunchText& text,
                 bool with_model) { return ReadMegatron(text.text, with_model); },

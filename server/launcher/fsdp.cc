@@ -122,6 +122,38 @@ void ReadFsdp(const std::string& words, Reading& reading) {
   ReadWrapping(wrapped, fsdp);
 }
 
+bool CheckFsdpState(Writing& writing) {
+  const v1::StateSharding& sharding = writing.layout().sharding();
+  if (writing.sizes.zero != v1::ZERO_STAGE_PARAMETERS) {
+    writing.refusals.Add("layout.sharding.zero_stage", "it takes 0 or 3, or --framework=deepspeed");
+    return false;
+  }
+  if (sharding.offload_optimizer() != sharding.offload_parameters()) {
+    writing.refusals.Add("layout.sharding.offload_optimizer", "it goes with --offload-parameters");
+  }
+  return true;
+}
+
+std::optional<StateMesh> StateMeshOf(bool sharded, Writing& writing) {
+  constexpr char kGroup[] = "layout.sharding.shard_group_size";
+  const v1::StateSharding& sharding = writing.layout().sharding();
+  const int64_t context = writing.sizes.context;
+  const int64_t ranks = writing.sizes.data * context;
+  const int64_t group = sharding.has_shard_group_size() ? sharding.shard_group_size() : ranks;
+  if (group != ranks && !sharded) {
+    writing.refusals.Add(kGroup, "it takes --zero=3, without DeepSpeed");
+    return std::nullopt;
+  }
+  // A mesh of copies needs two ranks or more to divide the state.
+  if (group <= 0 || ranks % group != 0 || group % context != 0 ||
+      (group != ranks && group == context)) {
+    writing.refusals.Add(
+        kGroup, "it takes a multiple of --cp, from twice that on, which divides the ranks");
+    return std::nullopt;
+  }
+  return StateMesh{.shards = group / context, .copies = ranks / group};
+}
+
 // As TrainingArguments does.
 FsdpJson WithoutFsdpPrefix(const FsdpJson& config) {
   FsdpJson out = FsdpJson::object();
@@ -141,7 +173,7 @@ absl::StatusOr<LauncherRead> ReadFsdpFile(FsdpJson document) {
   const std::vector<std::string> off = TakeOff(kFsdpOffNames, &wrapped);
   absl::StatusOr<LauncherRead> out =
       ReadSettings(TrainerSettings(), false, SettingFile::FromDocument(std::move(wrapped)),
-                   [](Reading& reading) { ReadFsdp("", reading); });
+                   Unknown::kRefusedNearName, [](Reading& reading) { ReadFsdp("", reading); });
   if (out.ok()) absl::c_copy(off, std::back_inserter(out->passed));
   return out;
 }

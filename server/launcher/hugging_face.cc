@@ -53,6 +53,13 @@ void SetTrainerFramework(bool deepspeed, Reading& reading) {
   defaults.mutable_kernels()->set_loss(v1::KernelChoices::LOSS_PLAIN);
 }
 
+void ReadTensorRanks(const Setting& setting, Reading& reading) {
+  const int64_t size = reading.file.Count(setting.name, 0).value_or(0);
+  if (size <= 1) return;
+  reading.layout().mutable_parallel()->set_tensor_parallel_size(size);
+  reading.layout().set_sequence_parallel(false);
+}
+
 HfJson Typed(HfJson document) {
   for (auto& [key, value] : document.items()) {
     if (value.is_object()) value = Typed(std::move(value));
@@ -97,6 +104,8 @@ void Join(const LauncherRead& part, absl::string_view prefix, LauncherRead* whol
   add(part.ignored, whole->ignored);
   add(part.passed, whole->passed);
   add(part.open, whole->open);
+  add(part.raising, whole->raising);
+  add(part.time_alone, whole->time_alone);
   for (const LoweringSetting& each : part.lowering) {
     whole->lowering.push_back({absl::StrCat(prefix, each.text), each.field});
   }

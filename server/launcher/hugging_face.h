@@ -32,8 +32,24 @@ inline constexpr char kPreferenceTrainer[] =
 
 // Reads them, with TRL's defaults where they have its names, or `trl`. Errors: kInvalidArgument
 // naming every wrong setting; kPreferenceTrainer.
-absl::StatusOr<LauncherRead> ReadTrainer(nlohmann::json document, bool with_model,
-                                         bool trl = false);
+absl::StatusOr<LauncherRead> ReadTrainer(nlohmann::json document, bool with_model, bool trl = false,
+                                         const UnknownNames& unknown = Unknown::kRefusedNearName);
+
+// The ranks of FSDP's mesh: those that divide a copy of the state, and the copies.
+struct StateMesh {
+  int64_t shards = 1;
+  int64_t copies = 1;
+};
+
+// Refuses a run that FSDP cannot hold: it divides all of the state, and offloads all of it or none.
+// False where it does not divide.
+bool CheckFsdpState(Writing& writing);
+
+// The mesh of a run that FSDP shards, or that is not `sharded`; absent where it is refused.
+std::optional<StateMesh> StateMeshOf(bool sharded, Writing& writing);
+
+// Reads the tensor parallel ranks of a program whose models keep whole sequences on each.
+void ReadTensorRanks(const Setting& setting, Reading& reading);
 
 // accelerate's configuration, as `accelerate config` writes it.
 // Source: src/accelerate/commands/config/ and commands/launch.py of huggingface/accelerate

@@ -73,6 +73,8 @@ void ImportedTo(const UnionFile& file, v1::ImportedFile* out) {
   *out->mutable_without_meaning() = {read.passed.begin(), read.passed.end()};
   *out->mutable_not_understood() = {read.ignored.begin(), read.ignored.end()};
   for (const LoweringSetting& setting : read.lowering) out->add_lowering(setting.text);
+  *out->mutable_raising() = {read.raising.begin(), read.raising.end()};
+  *out->mutable_time_alone() = {read.time_alone.begin(), read.time_alone.end()};
   *out->mutable_wants() = {read.wants.begin(), read.wants.end()};
 }
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "server/launcher/argument_words.h"
 #include "server/launcher/command_line.h"
 #include "server/launcher/hugging_face.h"
 #include "server/launcher/launch_line.h"
@@ -94,10 +95,12 @@ bool AnyStartsWith(const std::vector<ShellWord>& words, std::initializer_list<co
 }
 
 bool StartsMegatronProgram(const LaunchLine& line) {
-  return AnyStartsWith(line.arguments,
-                       {"--num-layers", "--micro-batch-size", "--tensor-model-parallel-size",
-                        "--pipeline-model-parallel-size", "--model-parallel-size",
-                        "--num-attention-heads", "--use-mcore-models"});
+  // ms-swift's programs take words like these of their own.
+  if (absl::EndsWith(line.program, "megatron") || absl::EndsWith(line.program, "swift")) {
+    return false;
+  }
+  return absl::c_any_of(line.arguments,
+                        [](const ShellWord& word) { return IsMegatronWord(word.text); });
 }
 
 bool StartsTorchtitan(const LaunchLine& line) {
@@ -159,7 +162,7 @@ absl::StatusOr<LauncherRead> ReadTorchtitanProgram(const LaunchLine& line, bool 
 }
 
 // Another program, by the reader of commands; its settings are named as in a file. One that it does
-// not know either is not understood.
+// not know either is not modelled.
 absl::StatusOr<LauncherRead> ReadOtherProgram(const LaunchLine& line, bool with_model) {
   SplitArguments words = Split(line.words, {});
   LauncherRead out;

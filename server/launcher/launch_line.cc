@@ -116,7 +116,7 @@ class LineReader {
     for (size_t i = at_ + 1; i < words_.size(); ++i) {
       const std::string name = BaseName(words_[i].text);
       if (IsPythonProgram(name) || IsScript(name) || name == "torchrun" || name == "bash" ||
-          name == "deepspeed" || name == "accelerate") {
+          name == "deepspeed" || name == "accelerate" || absl::c_linear_search(kTrainers, name)) {
         break;
       }
       if (!words_[i].open) out_.slurm.push_back(words_[i].text);

@@ -45,10 +45,12 @@ struct LauncherRead {
   v1::PlanRunRequest request = {};             // what the file says, and nothing else
   std::vector<std::string> read = {};          // settings that were read
   std::vector<std::string> assumed = {};       // fields whose values its program assumes
-  std::vector<std::string> ignored = {};       // settings that are not known
+  std::vector<std::string> ignored = {};       // settings that matter and are not modelled
   std::vector<std::string> passed = {};        // those known to change nothing that is planned
   std::vector<std::string> open = {};          // settings that the file leaves to another program
   std::vector<LoweringSetting> lowering = {};  // of those ignored
+  std::vector<std::string> raising = {};       // likewise: they may raise a run's memory
+  std::vector<std::string> time_alone = {};    // likewise: they change its time alone
   std::vector<std::string> wants = {};         // files that it names and that have to be given too
 
   // These hold unless this or another file of the run says otherwise.

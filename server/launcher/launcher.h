@@ -75,9 +75,9 @@ struct TorchtitanModel {
 const TorchtitanModel* ModelOfPreset(const std::string& preset);
 const TorchtitanModel* ModelOfFlavor(const std::string& name, const std::string& flavor);
 
-// Gives settings of older releases their present names. Where a configuration has both, the older
-// one stays as it is.
-void RenameOlderSettings(nlohmann::json* document);
+// Gives settings of older releases their present names. Where a configuration has both, takes the
+// older one out, and returns its name.
+std::vector<std::string> RenameOlderSettings(nlohmann::json* document);
 
 // Layers of each of `stages` chunks as torchtitan deals them out, the embedding counted as `first`
 // layers and the output head as `last` (generate_llm_fqn_per_model_part() of
@@ -88,7 +88,18 @@ std::vector<int64_t> LayersPerChunk(int64_t layers, int64_t stages, int64_t firs
 void ReadPipelineDegree(const Setting& setting, Reading& reading);
 void WritePipelineDegree(const Setting& setting, Writing& writing);
 
+// Its rows of software, in torchtitan_software.cc.
+void ReadLoweringSwitch(const Setting& setting, Reading& reading);
+void ReadOfConverter(const Setting& setting, Reading& reading);
+void ReadCompilation(const Setting& setting, Reading& reading);
+void WriteCompilation(const Setting& setting, Writing& writing);
+void ReadImplementation(const Setting& setting, Reading& reading);
+void WriteImplementation(const Setting& setting, Writing& writing);
+void WriteCopies(const Setting& setting, Writing& writing);
+
 absl::Span<const Setting> TorchtitanSettings();
+// The rows of it that are not read, in torchtitan_unread.cc.
+absl::Span<const Setting> TorchtitanUnread();
 
 // The configuration's sections that a plan decides. Dataset, checkpoints and learning rate are the
 // user's, on the command line or in a file of their own.
@@ -113,6 +124,8 @@ absl::StatusOr<LauncherRead> ReadMaxtext(const LaunchText& text, bool with_model
 // Source: docs/_pages/config-json.md, runtime/constants.py and runtime/config.py of 0.19.6.
 
 absl::Span<const Setting> DeepspeedSettings();
+// The rows of it that are not read, in deepspeed_unread.cc.
+absl::Span<const Setting> DeepspeedUnread();
 
 // The configuration. The model, its kernels and the data are the training script's.
 absl::StatusOr<LauncherFile> WriteDeepspeed(const LaunchedRun& run);

@@ -60,12 +60,12 @@ constexpr Setting kFactorySettings[] = {
           "double_quantization|pure_bf16|flash_attn|disable_gradient_checkpointing|"
           "enable_liger_kernel|use_muon|stage|model_name_or_path|packing|neat_packing"),
     // Trained parts and other losses, which add memory.
-    Unmodelled("additional_target|use_dora|resize_vocab|add_tokens|add_special_tokens|"
-               "new_special_tokens_config|upcast_layernorm|upcast_lmhead_output|use_llama_pro|"
-               "use_mca|use_hyper_parallel|hyper_parallel_args|use_dft_loss|use_asft_loss|"
-               "use_eaft_loss|ref_model|ref_model_adapters|reward_model|reward_model_adapters|"
-               "moe_aux_loss_coef|quantization_device_map|create_new_adapter|"
-               "adapter_name_or_path|enable_torch_profiler"),
+    Raises("additional_target|use_dora|resize_vocab|add_tokens|add_special_tokens|"
+           "new_special_tokens_config|upcast_layernorm|upcast_lmhead_output|use_dft_loss|"
+           "use_asft_loss|use_eaft_loss|ref_model|ref_model_adapters|reward_model|"
+           "reward_model_adapters|moe_aux_loss_coef|adapter_name_or_path"),
+    Unmodelled("use_llama_pro|use_mca|use_hyper_parallel|hyper_parallel_args|"
+               "quantization_device_map|create_new_adapter|enable_torch_profiler"),
     LowersIfOn("use_galore|use_apollo|use_badam|use_adam_mini", "training.optimizer.kind"),
     LowersIfOn("mixture_of_depths|shift_attn|use_unsloth|use_unsloth_gc|use_kt|fp8|"
                "fp8_enable_fsdp_float8_all_gather|freeze_language_model|use_v1_kernels"),
@@ -119,8 +119,10 @@ absl::StatusOr<LauncherRead> ReadLlamaFactory(nlohmann::json document, bool with
   if (out.TakeSwitch("use_muon", false)) out.Set("optim", "muon");
   out.TakeDeepspeed("deepspeed", kFactoryDeepspeed);
   out.TakeLiger("enable_liger_kernel");
-  return out.Read(
-      [&](nlohmann::json arguments) { return ReadTrainer(std::move(arguments), with_model); });
+  return out.Read([&](nlohmann::json arguments) {
+    return ReadTrainer(std::move(arguments), with_model, false,
+                       {Unknown::kRefused, kFactorySettings});
+  });
 }
 
 }  // namespace sextant::server

@@ -158,11 +158,29 @@ constexpr Setting kMaxtextSettings[] = {
     Choice("opt_type", "training.optimizer.kind", "adamw|adam_pax=adam|sgd|muon").Absent("adamw"),
     Other("remat_policy").For("training.recompute").Read(ReadRemat),
     Other("").Read(SayXla),
+    Parts("base_num_decoder_layers|base_emb_dim|base_mlp_dim|base_num_query_heads|"
+          "base_num_kv_heads|head_dim|vocab_size|decoder_block|logits_via_embedding|"
+          "mlp_activations|num_experts|gradient_accumulation_steps|num_pipeline_microbatches|"
+          "weight_dtype|quantization"),
+    Matters("sa_|local_sa_|wi_tile_|wo_tile_|use_splash_scheduler|use_tokamax_|use_jax_splash|"
+            "communication_overlapping_alpha|num_communication_overlapping_steps",
+            Effect::kTime, "how kernels and exchanges are cut"),
+    Matters("activations_in_float32|float32_gate_logits|float32_logits|float32_qk_product|"
+            "float32_weight_sum|cast_logits_to_fp32|logits_dot_in_fp32|dropout_rate",
+            Effect::kRaises, "parts that are kept in 32 bits, and masks"),
+    Matters("num_vocab_tiling|shard_optimizer_over_data", Effect::kLowers,
+            "logits in parts, and optimizer state divided by copies too"),
     Lowers("optimizer_memory_host_offload"),
     Lowers("parameter_memory_host_offload"),
     Lowers("decoder_layer_input"),
     Lowers("mu_dtype"),
     // Data, checkpoints, logs, inference and numbers that no size depends on.
+    // remat_policy says already what is kept.
+    Passes("query_proj|key_proj|value_proj|qkv_proj|kv_proj|out_proj|mlpwi|mlpwi_0|mlpwi_1|mlpwo|"
+           "moe_mlpwi_0|moe_mlpwi_1|moe_mlpwo|attention_out|mla_q|mla_kv|query_wa_proj|kv_wa_proj"),
+    Passes("muon_|mtp_|goodput_|dump_|elastic_|xprof_|managed_mldiagnostics|managed_mldiagnostics_|"
+           "chat_template|chat_template_path|jax_|wandb_|distill_|prometheus_port|wsd_decay_|"
+           "lr_schedule_type|train_split|train_data_columns|local_checkpoint_|multi_tier_"),
     Passes("base_config"),
     Passes("run_name"),
     Passes("base_output_directory"),
@@ -239,7 +257,7 @@ bool IsMaxtext(const LaunchText& text) {
 }
 
 absl::StatusOr<LauncherRead> ReadMaxtext(const LaunchText& text, bool with_model) {
-  return ReadSettings(kMaxtextSettings, with_model, text.Settings());
+  return ReadSettings(kMaxtextSettings, with_model, text.Settings(), Unknown::kRefusedNearName);
 }
 
 }  // namespace sextant::server

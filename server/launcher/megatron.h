@@ -72,8 +72,13 @@ void WriteRecompute(const Setting& setting, Writing& writing);
 void ReadRamp(const Setting& setting, Reading& reading);
 void WriteRamp(const Setting& setting, Writing& writing);
 
-// Rows of arguments that change nothing that is planned, in megatron_passed.cc.
+// The table with the arguments of a model too.
+absl::Span<const Setting> AllMegatronSettings();
+
+// Rows of arguments that change nothing that is planned, in megatron_passed.cc, and of those that
+// matter and that no field stands for, in megatron_open.cc.
 absl::Span<const Setting> MegatronPassed();
+absl::Span<const Setting> MegatronOpen();
 
 // Overlaps, dispatchers and graphs, in megatron_overlap.cc.
 void ReadDataOverlap(const Setting& setting, Reading& reading);
@@ -93,6 +98,10 @@ void ReadGraphs(const Setting& setting, Reading& reading);
 void ReadFrameworkKind(const Setting& setting, Reading& reading);
 void ReadSharding(const Setting& setting, Reading& reading);
 void WriteSharding(const Setting& setting, Writing& writing);
+
+// The tensors that context parallel ranks exchange.
+void ReadContextKind(const Setting& setting, Reading& reading);
+void WriteContextKind(const Setting& setting, Writing& writing);
 
 // True where one grouped product multiplies all experts of a GPU: by default in Megatron-Bridge.
 bool GroupsExperts(const LaunchedRun& run);

@@ -191,6 +191,50 @@ constexpr Setting kMegatronPassed[] = {
     Passes("--wandb-"),
     Passes("--weight-decay"),
     Passes("--weight-decay-"),
+    // Without effect on a run of GPT: the order of residuals and norms, the softmax that a fused
+    // kernel computes in fp32 anyway, and details of settings that are given apart.
+    Passes(
+        "--align-param-gather|--allow-ambiguous-pad-tokens|--apply-residual-connection-post-"
+        "layernorm|"
+        "--apply-wd-to-qk-layernorm|--dump-param-to-param-group-map|--enable-chunked-prefill|"
+        "--enable-msc|--enable-one-logger|--fake-process-group|--fim-|--ft-num-warmup-iters|"
+        "--initialize-socket-comms|--layernorm-epsilon|--lion-|--local-rank|--min-scale|"
+        "--mmap-warmup|--muon-|--no-query-key-layer-scaling|--no-weight-decay-cond-type|"
+        "--num-speculative-tokens|--otel-|--override-ckpt-iteration|--override-lr-scheduler|"
+        "--override-opt-param-scheduler|--overlap-p2p-communication|--per-dataset-sequences-path|"
+        "--phase-transition-iterations|--refit-method|--renormalize-blend-weights|"
+        "--s3-cache-path|--scaled-upper-triang-masked-softmax-fusion|--sft-|"
+        "--use-contiguous-buffers-in-ddp|--use-legacy-static-engine|"
+        "--use-same-sampling-seed-across-dp-ranks|--yarn-|--no-yarn-|--warmup|--moe-routing-trace-|"
+        "--throughput-window-size|--memory-keys|--runtime-time-unit|--filter-warnings|"
+        "--modules-to-filter|--set-level-for-all-loggers|--use-nsys-profiler|--pytorch-profiler-|"
+        "--record-shapes|--nvtx-ranges|--gpu-sniff-test-interval|--wd-incr-steps|"
+        "--wsd-decay-steps|--most-recent-k|--fully-parallel-|--async-|--verify-integrity|"
+        "--use-gloo-process-groups|--flight-recorder-|--start-eval-at-iter|"
+        "--validation-set-names|--metadata-path|--special-tokens|--null-tokenizer-|"
+        "--chat-template|--use-gigatoken|--qk-clip|--qk-clip-|--mtp-detach-heads|"
+        "--softmax-scale|--flash-attention-version|--barrier-with-l1-time"),
+    // For pretrain_bert.py, pretrain_t5.py, pretrain_ict.py, pretrain_retro.py,
+    // pretrain_vision_*.py and train_rl.py, which pretrain_gpt.py parses and does not use.
+    Passes("--bert-|--biencoder-|--block-data-path|--classes-fraction|--dino-|--embedding-path|"
+           "--evidence-data-path|--faiss-use-gpu|--grpo-|--head-lr-mult|--ict-|--img-|--indexer-|"
+           "--iter-per-epoch|--langrl-|--mask-|--num-channels|--num-classes|"
+           "--output-bert-embeddings|--patch-dim|--query-in-block-prob|--relative-attention-|"
+           "--report-topk-accuracies|--retriever-|--retro-|--rl-|--sample-rate|--short-seq-prob|"
+           "--swin-|--titles-data-path|--vision-"),
+    // Megatron-DeepSpeed's: data, the curriculum's details and how DeepSpeed is called.
+    Passes("--aml-data-download-path|--codecarbon-dir|--contigious-checkpointing|--cpu-torch-adam|"
+           "--create-moe-param-group|--disable-moe-top2-2nd-expert-sampling|--ds-fused-adam|"
+           "--ds-inference|--hidden-size-teacher|--inference|--kd-|--kill-switch-file|"
+           "--loss-on-targets-only|--mean-noise-span-length|--moe-eval-capacity-factor|"
+           "--moe-loss-coeff|--noise-density|--num-attention-heads-teacher|--num-experts-teacher|"
+           "--num-layers-teacher|--profile-steps|--repeated-dataloader|--return-data-index|"
+           "--reweight-loss-based-on-position-frequency|--skip-train-iteration-range|"
+           "--synchronize-each-layer|--test-weighted-split-|--tile-factor|--topk|--train-desc-path|"
+           "--train-doc-idx-path|--train-idx-path|--train-sample-idx-path|--train-shuffle-idx-path|"
+           "--train-weighted-split-|--universal-checkpoint|--use-dataset-only|"
+           "--use-flash-attn-builder|--use-flash-attn-triton|--use-flash-attn-v1|"
+           "--use-flash-attn-v2"),
 };
 
 }  // namespace

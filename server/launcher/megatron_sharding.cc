@@ -89,4 +89,20 @@ void WriteSharding(const Setting& setting, Writing& writing) {
   writing.list.Add("--num-distributed-optimizer-instances", ranks / group);
 }
 
+// One type for all layers, or one of each layer.
+void ReadContextKind(const Setting& setting, Reading& reading) {
+  const std::vector<std::string> types = reading.file.Texts(setting.name);
+  if (types.empty()) return;
+  const std::string& type = types.front();
+  const bool known = type == "p2p" || type == "a2a";
+  if (!known || absl::c_any_of(types, [&](auto& each) { return each != type; })) {
+    return reading.file.Refuse(setting.name, "write p2p or a2a, one for all layers");
+  }
+  reading.layout().set_context_parallel_kind(type == "p2p" ? v1::CONTEXT_PARALLEL_KIND_RING
+                                                           : v1::CONTEXT_PARALLEL_KIND_ALL_TO_ALL);
+}
+void WriteContextKind(const Setting& setting, Writing& writing) {
+  if (writing.sizes.context > 1) WriteFields({&setting, 1}, writing.run.request, writing.list);
+}
+
 }  // namespace sextant::server

@@ -322,7 +322,7 @@ absl::StatusOr<LauncherRead> ReadMlperf(const std::string& text, bool with_model
   }
   absl::StatusOr<LauncherRead> out =
       ReadSettings(kMlperfSettings, with_model, SettingFile::FromDocument(std::move(document)),
-                   [&](Reading& reading) { ReadMlperfModel(*script, reading); });
+                   Unknown::kOpen, [&](Reading& reading) { ReadMlperfModel(*script, reading); });
   if (!out.ok()) return out.status();
   for (const std::string& name : script->open) {
     if (MlperfRow(name) != nullptr) out->open.push_back(name);

@@ -108,23 +108,43 @@ constexpr std::pair<const char*, const char*> kRecipeModels[] = {
     {"qwen3_30b_a3b", "qwen3-30b-a3b"},
     {"qwen3_235b_a22b", "qwen3-235b-a22b"},
     {"deepseek_v3", "deepseek-v3"},
+    {"gpt3_175b", "gpt3-175b"},
+    {"moonlight_16b", ""},  // no preset of its shape
+    {"olmoe_7b", "olmoe-1b-7b"},
 };
 
+// Types that a configuration leaves to the recipe that it starts from are the plan's to take.
+void LeaveTypes(const Json& document, LauncherRead& out) {
+  const Json& mixed = MemberOf(document, "mixed_precision");
+  const Json& optimizer = MemberOf(document, "optimizer");
+  const bool replaced = mixed.is_string() || !MemberOf(mixed, kPythonCallee).is_null();
+  v1::PrecisionPolicy& precision = *out.request.mutable_training()->mutable_precision();
+  if (!replaced && MemberOf(mixed, "grad_reduce_in_fp32").is_null() &&
+      MemberOf(optimizer, "main_grads_dtype").is_null()) {
+    precision.clear_gradient_data_type();
+  }
+  if (MemberOf(optimizer, "exp_avg_dtype").is_null()) precision.clear_optimizer_data_type();
+}
+
 // The recipe that a configuration starts from: what it does not change is the recipe's, and open.
-void TakeRecipe(const Json& document, bool with_model, LauncherRead& out) {
+// True where there is one.
+bool TakeRecipe(const Json& document, bool with_model, LauncherRead& out) {
   const Json& callee = MemberOf(document, kPythonCallee);
-  if (!callee.is_string()) return;
+  if (!callee.is_string()) return false;
+  bool found = false;
   const std::string name = absl::StrCat(".", callee.get<std::string>());
   for (const auto& [model, preset] : kRecipeModels) {
     const bool of_model = absl::StrContains(name, absl::StrCat(".", model, ".pretrain")) ||
                           absl::StrContains(name, absl::StrCat(".", model, "_pretrain"));
     if (!of_model) continue;
     out.open.push_back(absl::StrCat("what ", name.substr(1), "() sets"));
-    if (with_model && out.request.model().preset().empty() &&
+    found = true;
+    if (with_model && *preset != '\0' && out.request.model().preset().empty() &&
         !out.request.model().has_architecture()) {
       out.request.mutable_model()->set_preset(preset);
     }
   }
+  return found;
 }
 
 std::string PresetOfClass(const Json& model) {
@@ -214,7 +234,7 @@ absl::StatusOr<LauncherRead> ReadMegatronBridge(const LaunchText& text, bool wit
   absl::StatusOr<LauncherRead> read = ReadNemoArguments(std::move(arguments), with_model);
   if (!read.ok()) return read;
   TakeModel(MemberOf(*document, "model"), with_model, *read);
-  TakeRecipe(*document, with_model, *read);
+  if (TakeRecipe(*document, with_model, *read)) LeaveTypes(*document, *read);
   TakeAdapters(MemberOf(*document, "peft"), *read);
   return read;
 }
@@ -255,7 +275,7 @@ absl::StatusOr<LauncherRead> ReadNemo2(const LaunchText& text, bool with_model) 
   absl::StatusOr<LauncherRead> read = ReadNemoArguments(std::move(arguments), with_model);
   if (!read.ok()) return read;
   TakeModel(MemberOf(MemberOf(*document, "model"), "config"), with_model, *read);
-  TakeRecipe(*document, with_model, *read);
+  (void)TakeRecipe(*document, with_model, *read);
   TakeAdapters(MemberOf(*document, "peft"), *read);
   return WithNodes(trainer, std::move(read));
 }

@@ -11,9 +11,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "server/launcher/launcher.h"
+#include "server/launcher/megatron.h"
 #include "server/launcher/python_settings.h"
+#include "server/launcher/unknown_setting.h"
 
 namespace sextant::server {
 namespace {
@@ -58,162 +61,6 @@ constexpr NemoName kNemoNames[] = {
     {"grad_reduce_in_fp32", "--accumulate-allreduce-grads-in-fp32", "--grad-reduce-in-bf16"},
 };
 
-// Sections that a plan has nothing of, and settings in the others: "" before a dot stands for any
-// section. Of the model's numbers those that change no size or time.
-constexpr const char* kNemoPasses[] = {
-    // sections
-    "tokenizer",
-    "checkpoint",
-    "logger",
-    "rng",
-    "rerun_state_machine",
-    "straggler",
-    "profiling",
-    "ft",
-    "inprocess_restart",
-    "scheduler",
-    "lr_scheduler",
-    "validation",
-    "log",
-    "resume",
-    "exp_manager",
-    "hydra",
-    "nsys_profile",
-    "exp_dir",
-    "name",
-    "tensor_inspect",
-    "nvrx_straggler",
-    // settings
-    "seed",
-    "data_prefix",
-    "data",
-    "blend",
-    "blend_per_split",
-    "split",
-    "num_workers",
-    "data_path",
-    "data_sharding",
-    "dataloader_type",
-    "num_dataset_builder_threads",
-    "path_to_cache",
-    "reset_position_ids",
-    "reset_attention_mask",
-    "eod_mask_loss",
-    "random_seed",
-    "lr",
-    "load_weights",
-    "min_lr",
-    "weight_decay",
-    "betas",
-    "adam_beta1",
-    "adam_beta2",
-    "adam_eps",
-    "eps",
-    "clip_grad",
-    "sched",
-    "_target_",
-    "_call_",
-    kPythonCallee,
-    kPythonArguments,
-    "init_method_std",
-    "init_method",
-    "output_layer_init_method",
-    "layernorm_epsilon",
-    "layernorm_zero_centered_gamma",
-    "rotary_base",
-    "rotary_percent",
-    "rotary_interleaved",
-    "seq_len_interpolation_factor",
-    "scale_factor",
-    "rope_scaling",
-    "rope_scaling_factor",
-    "apply_rope_fusion",
-    "bias_activation_fusion",
-    "bias_dropout_fusion",
-    "bias_dropout_add_fusion",
-    "masked_softmax_fusion",
-    "persist_layer_norm",
-    "activation_func",
-    "autocast_dtype",
-    "params_dtype",
-    "pipeline_dtype",
-    "enable_autocast",
-    "bf16",
-    "fp16",
-    "manual_gc",
-    "manual_gc_interval",
-    "manual_gc_eval",
-    "eval_interval",
-    "eval_iters",
-    "check_for_nan_in_grad",
-    "average_in_collective",
-    "bucket_size",
-    "align_param_gather",
-    "pad_buckets_for_high_nccl_busbw",
-    "hf_model_id",
-    "generation_config",
-    "make_vocab_size_divisible_by",
-    "should_pad_vocab",
-    "cuda_graph_warmup_steps",
-    "cuda_graph_scope",
-    "use_te_rng_tracker",
-    "moe_aux_loss_coeff",
-    "moe_z_loss_coeff",
-    "moe_router_load_balancing_type",
-    "moe_router_dtype",
-    "moe_router_bias_update_rate",
-    "moe_router_topk_scaling_factor",
-    "moe_router_pre_softmax",
-    "mtp_loss_scaling_factor",
-    "calculate_per_token_loss",
-    "deallocate_pipeline_outputs",
-    "batch_p2p_comm",
-    "reset_defaults",
-    "apply_query_key_layer_scaling",
-    "attention_softmax_in_fp32",
-    "use_cpu_initialization",
-    "perform_initialization",
-    "fp8_margin",
-    "fp8_interval",
-    "fp8_amax_history_len",
-    "fp8_amax_compute_algo",
-    "log_every_n_steps",
-    "val_check_interval",
-    "limit_val_batches",
-    "limit_test_batches",
-    "enable_checkpointing",
-    "max_epochs",
-    "max_time",
-    "gradient_clip_val",
-    "benchmark",
-    "callbacks",
-    "use_distributed_sampler",
-    "replace_sampler_ddp",
-    "num_sanity_val_steps",
-    "accumulate_grad_batches",
-    "pre_process",
-    "post_process",
-    "native_amp_init_scale",
-    "native_amp_growth_interval",
-    "hysteresis",
-    "onnx_safe",
-    "apex_transformer_log_level",
-    "gradient_as_bucket_view",
-    "grad_div_ar_fusion",
-    "grad_allreduce_chunk_size_mb",
-    "transformer_block_type",
-    "mcore_gpt",
-    "transformer_engine",
-    "resume_from_checkpoint",
-    "sync_batch_comm",
-    "megatron_amp_O2",
-    "accelerator",
-    "skip_getting_attention_mask_from_dataset",
-    "lr_decay_style",
-    "lr_warmup_iters",
-    "use_tqdm",
-};
-
 // A value as an argument has it: "torch.float32" is "fp32", "AttnBackend.flash" its last word.
 std::string NemoText(const Json& value) {
   if (!value.is_string()) return value.dump();
@@ -242,6 +89,35 @@ const std::map<std::string, SettingValues>& KnownArguments() {
   return *known;
 }
 
+// "model.moe_router_dtype" as "--moe-router-dtype".
+std::string ArgumentOfKey(const std::string& setting) {
+  const std::string key = setting.substr(setting.rfind('.') + 1);
+  return absl::StrCat("--", absl::StrReplaceAll(key, {{"_", "-"}}));
+}
+
+const Setting* OpenRowOf(const std::string& argument) {
+  for (const Setting& each : MegatronSettings()) {
+    if ((each.open || each.lowers) && IsNameOfRow(argument, each)) return &each;
+  }
+  return nullptr;
+}
+
+// Refuses keys that are nearly those of Megatron-Core. Others are fields of what a recipe calls, or
+// of NeMo, which takes any key.
+absl::Status RefuseUnknownKeys(const std::vector<std::string>& settings) {
+  std::vector<std::string> faults;
+  for (const std::string& setting : settings) {
+    const absl::Status known =
+        RefuseUnknown({ArgumentOfKey(setting)}, AllMegatronSettings(), Unknown::kRefusedNearName);
+    if (known.ok()) continue;
+    const absl::string_view why = known.message();
+    faults.push_back(absl::StrCat(
+        setting, absl::StrReplaceAll(why.substr(why.find(':')), {{"--", ""}, {"-", "_"}})));
+  }
+  return faults.empty() ? absl::OkStatus()
+                        : absl::InvalidArgumentError(absl::StrJoin(faults, "; "));
+}
+
 bool IsOpenValue(const Json& value) {
   if (!value.is_string()) return false;
   const auto& text = value.get_ref<const std::string&>();
@@ -249,10 +125,10 @@ bool IsOpenValue(const Json& value) {
 }
 
 bool IsPassed(const std::string& key) {
-  if (absl::c_linear_search(kNemoPasses, key)) return true;
   const std::string argument = absl::StrCat("--", absl::StrReplaceAll(key, {{"_", "-"}}));
-  return absl::c_any_of(MegatronSettings(),
-                        [&](const Setting& each) { return each.passes && argument == each.name; });
+  return absl::c_any_of(MegatronSettings(), [&](const Setting& each) {
+    return each.passes && IsNameOfRow(argument, each);
+  });
 }
 
 // Takes a setting for an argument. False where it is none.
@@ -307,8 +183,8 @@ constexpr NemoRecipe kNemoRecipes[] = {
 void TakeChanges(const std::string& setting, const Json& recipe, NemoArguments& out) {
   for (const auto& [key, value] : recipe.items()) {
     const std::string name = absl::StrCat(setting, ".", key);
-    if (value.is_null() || IsPassed(key)) continue;
-    if (!TakeArgument(key, name, value, out)) out.ignored.push_back(name);
+    if (value.is_null() || IsNemoPassed(key)) continue;
+    if (!TakeArgument(key, name, value, out) && !IsPassed(key)) out.ignored.push_back(name);
   }
 }
 
@@ -330,10 +206,10 @@ void TakeSection(const Json& root, const std::string& section,
     if (value.is_null() || elsewhere.count(setting) > 0) continue;
     if (IsOpenValue(value)) {
       out.open.push_back(setting);
-    } else if (IsPassed(key)) {
+    } else if (IsNemoPassed(key)) {
       out.passed.push_back(setting);
     } else if (!TakeArgument(key, setting, value, out)) {
-      out.ignored.push_back(setting);
+      (IsPassed(key) ? out.passed : out.ignored).push_back(setting);
     }
   }
 }
@@ -370,6 +246,8 @@ NemoSetting NemoSettingOf(const std::string& argument) {
 }
 
 absl::StatusOr<LauncherRead> ReadNemoArguments(NemoArguments arguments, bool with_model) {
+  const absl::Status known = RefuseUnknownKeys(arguments.ignored);
+  if (!known.ok()) return known;
   if (arguments.values.contains("--num-query-groups")) {
     arguments.values["--group-query-attention"] = "";
   }
@@ -377,11 +255,21 @@ absl::StatusOr<LauncherRead> ReadNemoArguments(NemoArguments arguments, bool wit
       SettingFile::FromNamedArguments(std::move(arguments.values), std::move(arguments.names));
   absl::StatusOr<LauncherRead> read = ReadMegatron(std::move(file), with_model);
   if (!read.ok()) return read;
-  read->ignored.insert(read->ignored.end(), arguments.ignored.begin(), arguments.ignored.end());
+  for (const std::string& setting : arguments.ignored) {
+    read->ignored.push_back(setting);
+    const Setting* const row = OpenRowOf(ArgumentOfKey(setting));
+    if (row != nullptr) AddEffect(setting, row->effect, row->field, *read);
+  }
   read->passed.insert(read->passed.end(), arguments.passed.begin(), arguments.passed.end());
   read->open.insert(read->open.end(), arguments.open.begin(), arguments.open.end());
   read->request.mutable_layout()->mutable_framework()->set_kind(
       v1::FrameworkMemory::KIND_MEGATRON_BRIDGE);
+  // A file says its types: what it leaves out is Megatron-Core's default, and no recipe's.
+  v1::PrecisionPolicy& precision = *read->request.mutable_training()->mutable_precision();
+  const bool adam = read->request.training().optimizer().kind() == v1::OptimizerSpec::KIND_ADAMW;
+  if (adam && precision.optimizer_data_type() == v1::DATA_TYPE_UNSPECIFIED) {
+    precision.set_optimizer_data_type(v1::DATA_TYPE_FP32);
+  }
   return read;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "server/launcher/launched_run.h"
 
 namespace sextant::server {
@@ -30,6 +31,9 @@ struct NemoArguments {
     if (!values.contains(argument)) values[argument] = "";
   }
 };
+
+// True of a key that changes nothing that is planned, in nemo_passed.cc.
+bool IsNemoPassed(absl::string_view key);
 
 // Takes the settings of a section of `root`, "trainer.strategy", but those `elsewhere`, which are
 // read by hand or as sections of their own.

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "server/launcher/argument_words.h"
 #include "server/launcher/command_line.h"
 #include "server/launcher/hugging_face.h"
 #include "server/launcher/launcher.h"
@@ -100,13 +101,6 @@ void SplitTrl(CommandJson* arguments, LaunchCommand* command) {
     command->options[name] = (*arguments)[name];
     arguments->erase(name);
   }
-}
-
-bool IsMegatron(const std::vector<std::string>& arguments) {
-  return absl::c_any_of(arguments, [](const std::string& word) {
-    return absl::StartsWith(word, "--num-layers") || absl::StartsWith(word, "--micro-batch-size") ||
-           absl::StartsWith(word, "--tensor-model-parallel-size");
-  });
 }
 
 // As one text again, for a reader that splits it.
@@ -233,7 +227,8 @@ absl::StatusOr<LauncherRead> ReadCommand(absl::Span<const std::string> words, bo
   if (swift) TakeVariables(variables, &arguments);
   const int64_t visible = VisibleDevices(variables, command->launcher);
   if (command->launcher == "llamafactory-cli") TakeOverrides(&positional, &arguments);
-  if (command->launcher != "axolotl" && IsMegatron(command->arguments)) {
+  const bool own = swift || command->launcher == "axolotl";  // words like Megatron-LM's are its own
+  if (!own && absl::c_any_of(command->arguments, IsMegatronWord)) {
     run = ReadMegatron(QuotedArguments(command->arguments), with_model);
   } else {
     TakeFiles(positional, &arguments, &out);

@@ -40,7 +40,8 @@ constexpr const char* kDeepspeedOffNames[] = {
 absl::StatusOr<LauncherRead> ReadDeepspeedDocument(nlohmann::json document) {
   const std::vector<std::string> off = TakeOff(kDeepspeedOffNames, &document);
   absl::StatusOr<LauncherRead> out =
-      ReadSettings(DeepspeedSettings(), false, SettingFile::FromDocument(std::move(document)));
+      ReadSettings(DeepspeedSettings(), false, SettingFile::FromDocument(std::move(document)),
+                   Unknown::kRefused);
   if (!out.ok()) return out;
   absl::c_copy(off, std::back_inserter(out->passed));
   if (out->open.empty()) return out;

@@ -239,35 +239,56 @@ void CloseOpen(const v1::PlanRunRequest& request, std::vector<UnionFile>& files)
   }
 }
 
-// The settings of a file that no field stands for, with values where they may lower memory; without
-// those whose field the caller gives.
-std::vector<std::string> OpenedBy(const LauncherRead& read, const v1::PlanRunRequest& caller) {
-  std::vector<std::string> out;
-  std::set<absl::string_view> said;  // by their names
-  for (const LoweringSetting& setting : read.lowering) {
-    said.insert(absl::string_view(setting.text).substr(0, setting.text.find(" = ")));
-    const bool given = !setting.field.empty() && ValueOf(caller, setting.field).has_value();
-    if (!given) out.push_back(setting.text);
+// The name of "mode = selective".
+absl::string_view NameOfSetting(absl::string_view text) { return text.substr(0, text.find(" = ")); }
+
+// Settings of files that no field stands for and that may change the memory, and what they can do.
+struct OpenSettings {
+  std::vector<std::string> names = {};
+  bool may_raise = false;
+  bool may_lower = false;
+
+  // Those of a file; without those whose field the caller gives.
+  void Add(const LauncherRead& read, const v1::PlanRunRequest& caller) {
+    std::set<absl::string_view> said;  // by their names
+    for (const LoweringSetting& setting : read.lowering) {
+      said.insert(NameOfSetting(setting.text));
+      const bool given = !setting.field.empty() && ValueOf(caller, setting.field).has_value();
+      if (given) continue;
+      names.push_back(setting.text);
+      may_lower = true;
+    }
+    for (const std::string& name : read.time_alone) said.insert(NameOfSetting(name));
+    const std::set<absl::string_view> raising(read.raising.begin(), read.raising.end());
+    for (const std::string& name : read.ignored) {
+      if (said.count(NameOfSetting(name)) > 0) continue;
+      names.push_back(name);
+      may_raise = true;
+      may_lower = may_lower || raising.count(name) == 0;
+    }
   }
-  for (const std::string& name : read.ignored) {
-    if (said.count(absl::string_view(name).substr(0, name.find(" = "))) == 0) out.push_back(name);
+
+  v1::MemoryEffect effect() const {
+    if (may_raise == may_lower) return v1::MEMORY_EFFECT_UNSPECIFIED;
+    return may_raise ? v1::MEMORY_EFFECT_RAISES : v1::MEMORY_EFFECT_LOWERS;
   }
-  return out;
-}
+};
 
 void OpenVerdict(const std::vector<UnionFile>& files, const v1::PlanRunRequest& caller,
                  v1::PlanRunRequest* request) {
-  std::vector<std::string> settings;
-  for (const UnionFile& file : files) {
-    for (std::string& each : OpenedBy(file.read, caller)) settings.push_back(std::move(each));
-  }
-  if (settings.empty()) return;
+  OpenSettings open;
+  for (const UnionFile& file : files) open.Add(file.read, caller);
+  if (open.names.empty()) return;
+  // The caller's own settings may do either.
+  const bool alone = caller.layout().unmodelled_settings().empty();
+  request->mutable_layout()->set_unmodelled_effect(alone ? open.effect()
+                                                         : v1::MEMORY_EFFECT_UNSPECIFIED);
   auto& out = *request->mutable_layout()->mutable_unmodelled_settings();
   const int room = std::max(kMaxOpened - out.size(), 0);
-  for (int i = 0; i < std::min(room, static_cast<int>(settings.size())); ++i) {
-    *out.Add() = Clip(settings[static_cast<size_t>(i)], kMaxOpenedBytes - 3);
+  for (int i = 0; i < std::min(room, static_cast<int>(open.names.size())); ++i) {
+    *out.Add() = Clip(open.names[static_cast<size_t>(i)], kMaxOpenedBytes - 3);
   }
-  const int left = static_cast<int>(settings.size()) - room;
+  const int left = static_cast<int>(open.names.size()) - room;
   if (left > 0 && out.size() <= kMaxOpened) *out.Add() = absl::StrCat("and ", left, " more");
 }
 

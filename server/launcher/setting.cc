@@ -75,6 +75,7 @@ constexpr Setting kOutOfReach[] = {
     OutOfReach("layout.framework.grouped_experts", kHabit),
     OutOfReach("layout.framework.fused_projections", kHabit),
     OutOfReach("layout.unmodelled_settings", "other names than the launcher's"),
+    OutOfReach("layout.unmodelled_effect", "what those can do"),
     OutOfReach("training.optimizer.implementation", kHabit),
     OutOfReach("training.optimizer.paged", kLibrary),
     OutOfReach("training.optimizer.in_backward", kLibrary),
@@ -84,8 +85,9 @@ constexpr Setting kOutOfReach[] = {
 };
 
 const Setting* RowOf(absl::Span<const Setting> table, absl::string_view field) {
-  const auto row = absl::c_find_if(
-      table, [&](const Setting& each) { return !each.lowers && each.field == field; });
+  const auto row = absl::c_find_if(table, [&](const Setting& each) {
+    return !each.lowers && !each.open && each.field == field;
+  });
   return row == table.end() ? nullptr : &*row;
 }
 
@@ -143,21 +145,11 @@ void WriteField(const Setting& setting, const Message& message, SettingList& out
   if (count > 1 || !setting.above_one) out.Add(setting.name, count);
 }
 
-// True for "lr" of a row "lr", and for "logging.steps" of a row "logging.".
-bool Starts(absl::string_view setting, absl::string_view start) {
-  if (!absl::ConsumePrefix(&setting, start)) return false;
-  return setting.empty() || start.back() == '.' || start.back() == '_' || start.back() == '-' ||
-         setting.front() == '.';
-}
-
 // Takes those that change nothing out of what was ignored.
 void PassOver(absl::Span<const Setting> table, LauncherRead& read) {
   const auto passes = [&](const std::string& ignored) {
-    return absl::c_any_of(table, [&](const Setting& each) {
-      return each.passes && absl::c_any_of(NamesOf(each), [&](absl::string_view name) {
-               return Starts(ignored, name);
-             });
-    });
+    return absl::c_any_of(
+        table, [&](const Setting& each) { return each.passes && IsNameOfRow(ignored, each); });
   };
   const auto first = std::stable_partition(read.ignored.begin(), read.ignored.end(),
                                            [&](auto& each) { return !passes(each); });
@@ -165,17 +157,38 @@ void PassOver(absl::Span<const Setting> table, LauncherRead& read) {
   read.ignored.erase(first, read.ignored.end());
 }
 
-// Adds what may lower memory of what was ignored.
-void AddLowering(absl::Span<const Setting> table, LauncherRead& read) {
+}  // namespace
+
+std::vector<Setting> JoinedTables(const std::vector<absl::Span<const Setting>>& tables) {
+  std::vector<Setting> out;
+  for (const absl::Span<const Setting> table : tables) {
+    out.insert(out.end(), table.begin(), table.end());
+  }
+  return out;
+}
+
+void AddEffects(absl::Span<const Setting> table, LauncherRead& read) {
   for (const std::string& ignored : read.ignored) {
     const auto row = absl::c_find_if(table, [&](const Setting& each) {
-      return each.lowers && absl::StartsWith(ignored, each.name);
+      return (each.lowers || each.open) && IsNameOfRow(ignored, each);
     });
-    if (row != table.end()) read.lowering.push_back({ignored, row->field});
+    if (row != table.end()) AddEffect(ignored, row->effect, row->field, read);
   }
 }
 
-}  // namespace
+void AddEffect(const std::string& setting, Effect effect, absl::string_view field,
+               LauncherRead& read) {
+  switch (effect) {
+    case Effect::kEither:
+      return;
+    case Effect::kRaises:
+      return read.raising.push_back(setting);
+    case Effect::kLowers:
+      return read.lowering.push_back({setting, field});
+    case Effect::kTime:
+      return read.time_alone.push_back(setting);
+  }
+}
 
 std::vector<absl::string_view> NamesOf(const Setting& setting) {
   return absl::StrSplit(setting.name, '|');
@@ -183,13 +196,6 @@ std::vector<absl::string_view> NamesOf(const Setting& setting) {
 
 void ReadUnmodelled(const Setting& setting, Reading& reading) {
   for (const absl::string_view name : NamesOf(setting)) reading.file.PassIfOff(std::string(name));
-}
-
-void ReadLoweringIfOn(const Setting& setting, Reading& reading) {
-  for (const absl::string_view name : NamesOf(setting)) {
-    if (!reading.file.Has(std::string(name)) || reading.file.PassIfOff(std::string(name))) continue;
-    reading.out.lowering.push_back({std::string(name), setting.field});
-  }
 }
 
 void Reading::Set(const char* path, const std::string& value) {
@@ -225,6 +231,7 @@ void WriteFields(absl::Span<const Setting> table, const Message& message, Settin
 
 absl::StatusOr<LauncherRead> ReadSettings(absl::Span<const Setting> table, bool with_model,
                                           absl::StatusOr<SettingFile> file,
+                                          const UnknownNames& unknown,
                                           absl::FunctionRef<void(Reading&)> finish) {
   if (!file.ok()) return file.status();
   LauncherRead out;
@@ -244,11 +251,13 @@ absl::StatusOr<LauncherRead> ReadSettings(absl::Span<const Setting> table, bool 
   }
   finish(reading);
   if (!file->status().ok()) return file->status();
+  const absl::Status known = RefuseUnknown(file->ignored(), table, unknown);
+  if (!known.ok()) return known;
   absl::c_copy(file->read(), std::back_inserter(out.read));
   absl::c_copy(file->ignored(), std::back_inserter(out.ignored));
   absl::c_copy(file->open(), std::back_inserter(out.open));
-  AddLowering(table, out);
   PassOver(table, out);
+  AddEffects(table, out);
   return out;
 }
 
@@ -262,7 +271,7 @@ absl::StatusOr<Writing> WriteSettings(const std::string& launcher, absl::Span<co
     }
   }
   for (const Setting& setting : table) {
-    if (setting.lowers || setting.passes) continue;
+    if (setting.lowers || setting.passes || setting.open) continue;
     if (setting.write != nullptr) {
       setting.write(setting, out);
     } else {

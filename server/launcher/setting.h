@@ -16,6 +16,7 @@
 #include "absl/types/span.h"
 #include "server/launcher/launched_run.h"
 #include "server/launcher/setting_file.h"
+#include "server/launcher/unknown_setting.h"
 
 namespace sextant::server {
 
@@ -46,6 +47,9 @@ struct Writing {
   const v1::TrainingSpec& training() const { return run.request.training(); }
 };
 
+// The effect on a plan of a setting that no field stands for: on the memory, or on the time alone.
+enum class Effect { kEither, kRaises, kLowers, kTime };
+
 using ReadFunction = void (*)(const Setting& setting, Reading& reading);
 using WriteFunction = void (*)(const Setting& setting, Writing& writing);
 
@@ -64,14 +68,18 @@ struct Setting {
 
   SettingValues values = SettingValues::kOne;
   int64_t least = 1;
-  bool required = false;          // a run without the field is not written
-  bool above_one = false;         // a number that is written from 2 on
-  bool lowers = false;            // a name, or its start: where it is ignored it may lower memory
-  bool passes = false;            // a name, or its start: it changes nothing that is planned
-  const char* reason = nullptr;   // why the launcher has no setting for the field
-  bool refused = false;           // with a reason: a run that has the field is not written
-  ReadFunction read = nullptr;    // in place of what the above say
-  WriteFunction write = nullptr;  // likewise
+  bool required = false;            // a run without the field is not written
+  bool above_one = false;           // a number that is written from 2 on
+  bool lowers = false;              // a name, or its start: where it is ignored it may lower memory
+  bool passes = false;              // a name, or its start: it changes nothing that is planned
+  bool open = false;                // likewise: it matters, and no field stands for it
+  Effect effect = Effect::kEither;  // where it is open
+  const char* about = "";           // what it is, for the table of settings
+  const char* part_of = "";         // likewise: the field that it decides with other settings
+  const char* reason = nullptr;     // why the launcher has no setting for the field
+  bool refused = false;             // with a reason: a run that has the field is not written
+  ReadFunction read = nullptr;      // in place of what the above say
+  WriteFunction write = nullptr;    // likewise
 
   // The same row with another value of one member.
   template <typename Member, typename Value>
@@ -93,6 +101,7 @@ struct Setting {
     return With(&Setting::write, function);
   }
   constexpr Setting Lists() const { return With(&Setting::values, SettingValues::kSome); }
+  constexpr Setting PartOf(const char* path) const { return With(&Setting::part_of, path); }
   // Read and written by the functions of another row.
   constexpr Setting Joined() const {
     return By([](const Setting&, Reading&) {}, [](const Setting&, Writing&) {});
@@ -135,20 +144,30 @@ constexpr Setting Lacks(const char* field, const char* reason) {
 // A setting that no field stands for. Where it is ignored the verdict is open, unless `field` is
 // given.
 constexpr Setting Lowers(const char* start, const char* field = "") {
-  return {.name = start, .field = field, .lowers = true};
+  return {.name = start, .field = field, .lowers = true, .effect = Effect::kLowers};
 }
 
 // Settings that change nothing that is planned, such as paths and seeds: "seed|logging_|data.", of
 // which "logging_" is all that start so.
 constexpr Setting Passes(const char* starts) { return {.name = starts, .passes = true}; }
 
-// Settings that are known to matter, and that no field stands for: not understood, unless they are
-// off: false, 0, empty, "none" or "no". LowersIfOn: they may also lower memory.
+// Settings that matter and that no field stands for, as Passes() names them. A document's are
+// passed over where they are off: false, 0, empty, "none" or "no". Where `field` is given, it
+// closes them.
 void ReadUnmodelled(const Setting& setting, Reading& reading);
-void ReadLoweringIfOn(const Setting& setting, Reading& reading);
-constexpr Setting Unmodelled(const char* names) { return {.name = names, .read = ReadUnmodelled}; }
+constexpr Setting Matters(const char* names, Effect effect, const char* about = "",
+                          const char* field = "") {
+  return {.name = names,
+          .field = field,
+          .open = true,
+          .effect = effect,
+          .about = about,
+          .read = ReadUnmodelled};
+}
+constexpr Setting Unmodelled(const char* names) { return Matters(names, Effect::kEither); }
+constexpr Setting Raises(const char* names) { return Matters(names, Effect::kRaises); }
 constexpr Setting LowersIfOn(const char* names, const char* field = "") {
-  return {.name = names, .field = field, .read = ReadLoweringIfOn};
+  return Matters(names, Effect::kLowers, "", field);
 }
 
 // Settings that the functions of other rows read and write.
@@ -166,10 +185,19 @@ void ReadFields(absl::Span<const Setting> table, SettingFile& file, google::prot
 void WriteFields(absl::Span<const Setting> table, const google::protobuf::Message& message,
                  SettingList& out);
 
-// Reads all of a table. `finish` reads what depends on several rows.
+// Reads all of a table. `finish` reads what depends on several rows. A name that the table does not
+// have is refused, or is open, as `unknown` says.
 absl::StatusOr<LauncherRead> ReadSettings(
     absl::Span<const Setting> table, bool with_model, absl::StatusOr<SettingFile> file,
-    absl::FunctionRef<void(Reading&)> finish = [](auto&) {});
+    const UnknownNames& unknown, absl::FunctionRef<void(Reading&)> finish = [](auto&) {});
+
+// The rows of several tables, in order.
+std::vector<Setting> JoinedTables(const std::vector<absl::Span<const Setting>>& tables);
+
+// Says of each setting of read.ignored what it can do, where the table has it.
+void AddEffects(absl::Span<const Setting> table, LauncherRead& read);
+void AddEffect(const std::string& setting, Effect effect, absl::string_view field,
+               LauncherRead& read);
 
 // Writes all of a table, for the launcher of that name.
 absl::StatusOr<Writing> WriteSettings(const std::string& launcher, absl::Span<const Setting> table,

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "server/launcher/argument_words.h"
 #include "server/launcher/json_text.h"
 #include "server/launcher/toml_text.h"
 
@@ -65,52 +66,6 @@ bool IsOffValue(const Json& value) {
   return value == false || (value.is_structured() && value.empty());
 }
 
-// The words of `text` as a shell splits it, the last one first, as CLI11 takes them; absent where a
-// quote has no end. Nothing is expanded.
-std::optional<std::vector<std::string>> ReversedWords(const std::string& text) {
-  std::vector<std::string> out;
-  std::string word;
-  bool open = false;  // a word that has begun, which quotes may leave empty
-  char quote = '\0';
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    const bool escapes = c == '\\' && quote != '\'' && i + 1 < text.size();
-    if (escapes && text[i + 1] == '\n') {
-      ++i;  // the line goes on
-    } else if (escapes && (quote == '\0' || text[i + 1] == '"' || text[i + 1] == '\\')) {
-      word += text[++i];
-      open = true;
-    } else if (quote == '\0' ? c == '"' || c == '\'' : c == quote) {
-      quote = quote == '\0' ? c : '\0';
-      open = true;
-    } else if (quote == '\0' && absl::ascii_isspace(static_cast<unsigned char>(c))) {
-      if (open) out.push_back(std::move(word));
-      word.clear();
-      open = false;
-    } else {
-      word += c;
-      open = true;
-    }
-  }
-  if (quote != '\0') return std::nullopt;
-  if (open) out.push_back(std::move(word));
-  std::reverse(out.begin(), out.end());
-  return out;
-}
-
-// Words that CLI11 did not know: flags by their names; a word after one is taken for its value.
-std::vector<std::string> UnknownFlags(const std::vector<std::string>& extras) {
-  std::vector<std::string> out;
-  bool after_flag = false;
-  for (const std::string& word : extras) {
-    const bool flag =
-        absl::StartsWith(word, "-") && word.size() > 1 && !absl::ascii_isdigit(word[1]);
-    if (flag || !after_flag) out.push_back(word.substr(0, word.find('=')));
-    after_flag = flag || after_flag;
-  }
-  return out;
-}
-
 // Appends the paths of all values below `node` that `keep` keeps.
 template <typename Keep>
 void AppendPaths(const Json& node, const std::string& path, const Keep& keep,
@@ -139,16 +94,18 @@ absl::StatusOr<SettingFile> SettingFile::FromJson(const std::string& text) {
   return SettingFile(*std::move(root));
 }
 
-absl::StatusOr<SettingFile> SettingFile::FromArguments(const std::string& text,
-                                                       const Names& known) {
+absl::StatusOr<SettingFile> SettingFile::FromArguments(const std::string& text, const Names& known,
+                                                       OlderNames older) {
   std::optional<std::vector<std::string>> split = ReversedWords(text);
   if (!split.has_value()) return absl::InvalidArgumentError("a quote has no end: close it");
+  for (std::string& word : *split) word = PresentSpelling(word, known, older);
   return ParseArguments(known, [&](CLI::App& app) { app.parse(*std::move(split)); });
 }
 
 absl::StatusOr<SettingFile> SettingFile::FromWords(std::vector<std::string> words,
-                                                   const Names& known) {
+                                                   const Names& known, OlderNames older) {
   absl::c_reverse(words);  // as CLI11 takes them
+  for (std::string& word : words) word = PresentSpelling(word, known, older);
   return ParseArguments(known, [&](CLI::App& app) { app.parse(std::move(words)); });
 }
 

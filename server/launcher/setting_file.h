@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace sextant::server {
 
@@ -42,10 +43,15 @@ class SettingFile {
   }
   // Splits the text as a shell does, quotes included, and parses it as argparse does: the last
   // value counts. `known` are the names that are read; others are ignored.
+  // A name of another release is read as that of `older` in its place, "--fp8-e4m3" as
+  // "--fp8-format=e4m3"; "_" is read as "-".
   using Names = std::vector<std::pair<std::string, SettingValues>>;
-  static absl::StatusOr<SettingFile> FromArguments(const std::string& text, const Names& known);
+  using OlderNames = absl::Span<const std::pair<const char*, const char*>>;
+  static absl::StatusOr<SettingFile> FromArguments(const std::string& text, const Names& known,
+                                                   OlderNames older = {});
   // The same of words that a shell has split.
-  static absl::StatusOr<SettingFile> FromWords(std::vector<std::string> words, const Names& known);
+  static absl::StatusOr<SettingFile> FromWords(std::vector<std::string> words, const Names& known,
+                                               OlderNames older = {});
 
   // Arguments that another file gives under names of its own: `values` as FromArguments() has them,
   // by argument, and in `names` what errors and lists call them.

@@ -33,6 +33,8 @@ constexpr Setting kSlurmSettings[] = {
     Other("--gres"),
     Other("--constraint"),
     Other("--mem"),
+    Matters("--gpus-per-socket|--ntasks-per-gpu|--ntasks-per-tres|--tres-per-task|--wrap",
+            Effect::kEither, "how many GPUs a job has, and what it starts"),
     Passes("--account"),
     Passes("--array"),
     Passes("--begin"),
@@ -89,6 +91,23 @@ constexpr Setting kSlurmSettings[] = {
     Passes("--wait"),
     Passes("--wait-all-nodes"),
     Passes("--wckey"),
+    Passes("--accel-bind|--acctg-freq|--argv|--async|--autocomplete|--batch|--bb|--bbf"
+           "|--bcast|--bcast-exclude|--bell|--cluster|--cluster-constraint|--clusters"
+           "|--compress|--consolidate-segments|--container|--context|--core-spec"
+           "|--cores-per-socket|--cpu-freq|--debugger-test|--delay-boot|--disable-status"
+           "|--environment|--epilog|--exact|--export-file|--external|--external-launcher"
+           "|--extra|--extra-node-info|--gid|--gpu-freq|--help"
+           "|--het-group|--hold|--ignore-pbs|--ignore-signals|--immediate|--interactive"
+           "|--kill-command|--kill-on-invalid-dep|--mcs-label|--mem-update|--mincpus"
+           "|--msg-timeout|--multi-prog|--no-allocate|--no-bell|--no-shell|--nodefile"
+           "|--ntasks-per-core|--ntasks-per-socket"
+           "|--oom-kill-step|--overlap|--oversubscribe|--pack-group|--parsable|--prefer"
+           "|--preserve-env|--profile|--prolog|--propagate|--pty|--quiet"
+           "|--quit-on-interrupt|--reboot|--relative|--resources|--resv-ports|--runtime"
+           "|--segment|--send-libs|--slurmd-debug|--sockets-per-node|--spread-job"
+           "|--spread-segments|--stepmgr|--task-epilog|--task-prolog|--test-only"
+           "|--thread-spec|--threads|--tmp|--treewidth|--tres-bind|--uid"
+           "|--usage|--use-min-nodes|--version|--wait-for-children|--whole|--x11"),
 };
 
 // The short forms of the above.
@@ -225,7 +244,7 @@ absl::Status ReadSlurmOptions(const char* program, const std::vector<std::string
                               JobDevices& devices, LauncherRead& out) {
   SettingFile::Names names;
   for (const Setting& setting : kSlurmSettings) {
-    if (!setting.passes) names.emplace_back(setting.name, SettingValues::kOne);
+    if (!setting.passes && !setting.open) names.emplace_back(setting.name, SettingValues::kOne);
   }
   const auto finish = [&](Reading& reading) {
     SettingFile& file = reading.file;
@@ -248,8 +267,9 @@ absl::Status ReadSlurmOptions(const char* program, const std::vector<std::string
     if (devices.product.empty()) devices.product = constraint;
     ReadNodeMemory(file, read);
   };
-  absl::StatusOr<LauncherRead> read = ReadSettings(
-      kSlurmSettings, false, SettingFile::FromWords(LongOptions(words), names), finish);
+  absl::StatusOr<LauncherRead> read =
+      ReadSettings(kSlurmSettings, false, SettingFile::FromWords(LongOptions(words), names),
+                   Unknown::kRefused, finish);
   if (!read.ok()) return read.status();
   Join(*read, absl::StrCat(program, " "), &out);
   return absl::OkStatus();

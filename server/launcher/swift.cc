@@ -84,10 +84,10 @@ constexpr Setting kSwiftSettings[] = {
           reading.layout().set_context_parallel_size(size);
           reading.layout().set_context_parallel_kind(v1::CONTEXT_PARALLEL_KIND_ALL_TO_ALL);
         }),
-    Unmodelled("lora_bias|modules_to_save|target_parameters|target_regex|use_dora|"
-               "use_swift_lora|new_special_tokens|num_labels|problem_type|loss_type|mrl_dims|"
-               "optimizer|enable_dft_loss|enable_channel_loss|zero_hpz_partition_size|adapters|"
-               "router_aux_loss_coef|max_epochs"),
+    Raises("lora_bias|modules_to_save|target_parameters|use_dora|new_special_tokens|"
+           "enable_channel_loss|zero_hpz_partition_size|router_aux_loss_coef|adapters"),
+    Unmodelled("target_regex|use_swift_lora|num_labels|problem_type|loss_type|mrl_dims|optimizer|"
+               "enable_dft_loss|max_epochs"),
     LowersIfOn("use_galore", "training.optimizer.kind"),
     LowersIfOn("lisa_activated_layers|freeze_llm|freeze_parameters|freeze_parameters_ratio|"
                "freeze_parameters_regex|use_logits_to_keep|device_map|max_memory|experts_impl"),
@@ -117,7 +117,8 @@ constexpr Setting kSwiftSettings[] = {
     Passes("max_new_tokens|temperature|top_k|top_p|repetition_penalty|num_beams|stream|stop_words|"
            "logprobs|top_logprobs|structured_outputs_regex|use_ray|ray_exp_name|device_groups|"
            "trainable_parameters|trainable_parameters_regex|freeze_vit|freeze_aligner|lora_alpha|"
-           "lora_dtype|lorap_lr_ratio|use_rslora|lora_ga_|init_weights|fourier_|boft_|vera_|"
+           "lora_dtype|lorap_lr_ratio|use_rslora|lora_ga_|init_weights|fourier_|boft_|vera_|vera_"
+           "dropout|vera_rank|"
            "adapter_act|adapter_length|adalora_|llamapro_|reft_"),
     Passes("add_version|create_checkpoint_symlink|swanlab_|vit_gradient_checkpointing|"
            "safe_serialization|max_shard_size|check_model|acc_strategy|train_dataloader_shuffle|"
@@ -175,8 +176,10 @@ absl::StatusOr<LauncherRead> ReadSwift(nlohmann::json document, bool with_model)
   TranslateSwiftEngine(out);
   const int64_t devices = SwiftDevices(out.Take("ENV"));
   const bool length = out.Has("max_length");
-  absl::StatusOr<LauncherRead> read =
-      out.Read([&](SwiftJson arguments) { return ReadTrainer(std::move(arguments), with_model); });
+  absl::StatusOr<LauncherRead> read = out.Read([&](SwiftJson arguments) {
+    return ReadTrainer(std::move(arguments), with_model, false,
+                       {Unknown::kRefused, kSwiftSettings});
+  });
   if (!read.ok()) return read;
   if (open) read->open.emplace_back("torch_dtype");
   if (!length) read->open.emplace_back("max_length");  // the model's longest

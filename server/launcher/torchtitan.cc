@@ -1,5 +1,6 @@
 // Runs as torchtitan's configuration, written and read.
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -204,61 +205,12 @@ void ReadRecomputeMode(const Setting& setting, Reading& reading) {
   reading.out.lowering.push_back({absl::StrCat(setting.name, " = ", mode), setting.field});
 }
 
-// Compiled code keeps less for the backward pass, gradients are freed in it, and gathered weights
-// are in 8 bits.
-void ReadLoweringSwitch(const Setting& setting, Reading& reading) {
-  if (!reading.file.IsOn(setting.name)) return;
-  reading.file.Ignore(setting.name);
-  reading.out.lowering.push_back({absl::StrCat(setting.name, " = true")});
-}
-
-// A setting of a converter. It does nothing where the model has none.
-void ReadOfConverter(const Setting& setting, Reading& reading) {
-  reading.file.TakeAny(setting.name);
-  if (!reading.file.Texts(kConverters).empty()) reading.file.Ignore(setting.name);
-}
-
-// The plan's time is that of compiled passes; its memory is an eager run's, which is more.
-void ReadCompilation(const Setting& setting, Reading& reading) {
-  const std::vector<std::string> parts = reading.file.Texts("compile.components");
-  const bool model = parts.empty() || absl::c_linear_search(parts, "model");
-  if (reading.file.IsOn(setting.name) && model) {
-    reading.out.lowering.push_back({absl::StrCat(setting.name, " = true")});
-  } else {
-    reading.layout().mutable_software()->set_memory_pass_time_ratio(EagerMemoryPassRatio());
-  }
-}
-void WriteCompilation(const Setting& setting, Writing& writing) {
-  const SoftwareConstants constants = ConstantsOfRun(writing.run.request, writing.sizes);
-  writing.list.Add(setting.name,
-                   constants.of(StackConstant::kMemoryPassTimeRatio) < EagerMemoryPassRatio());
-}
-
-void ReadImplementation(const Setting& setting, Reading& reading) {
-  const std::string loop = reading.file.Choose(setting.name, "fused=|foreach|for-loop", "");
-  if (loop.empty()) return;
-  reading.Set("training.optimizer.implementation", loop);
-  reading.layout().mutable_software()->set_optimizer_time_ratio(kUnfusedOptimizerRatio);
-}
-void WriteImplementation(const Setting& setting, Writing& writing) {
-  const SoftwareConstants constants = ConstantsOfRun(writing.run.request, writing.sizes);
-  const bool fused = constants.of(StackConstant::kOptimizerTimeRatio) < kUnfusedOptimizerRatio;
-  writing.list.Add(setting.name, FieldOf(writing.training().optimizer(), "implementation")
-                                     .value_or(fused ? "fused" : "foreach"));
-}
-
-void WriteCopies(const Setting& setting, Writing& writing) {
-  if (writing.sizes.expert == 1) return;
-  const SoftwareConstants constants = ConstantsOfRun(writing.run.request, writing.sizes);
-  writing.list.Add(setting.name,
-                   constants.of(StackConstant::kOneCopyPerNode) > 0 ? "deepep" : "standard");
-}
-
 constexpr Setting kTorchtitanSettings[] = {
     Other("job.description")
+        .With(&Setting::about, "a text")
         .By([](const Setting& setting, Reading& reading) { (void)reading.file.Text(setting.name); },
             WriteDescription),
-    Other("model.name").By(ReadTorchtitanModel, WriteTorchtitanModel),
+    Other("model.name").PartOf("model").By(ReadTorchtitanModel, WriteTorchtitanModel),
     Choice("optimizer.name", "training.optimizer.kind", "Adam=adam|AdamW=adamw")
         .Only("adam|adamw")
         .Absent("adamw")
@@ -267,22 +219,24 @@ constexpr Setting kTorchtitanSettings[] = {
         .For("layout.software.optimizer_time_ratio")
         .By(ReadImplementation, WriteImplementation),
     Takes("training.optimizer.implementation"),
-    Other("training.local_batch_size").By(ReadBatch, WriteBatch),
+    Other("training.local_batch_size").PartOf("layout.micro_batch_size").By(ReadBatch, WriteBatch),
     Whole("training.global_batch_size", "layout.global_batch_size")
         .Required()
         .Read(ReadGlobalBatch),
     Whole("training.seq_len", "training.sequence_length").Required().Absent("2048"),
-    Other("training.steps").By(ReadSteps, WriteSteps),
-    Other("training.dtype").By(ReadTypes, WriteTypes),
+    Other("training.steps").PartOf("training.token_count").By(ReadSteps, WriteSteps),
+    Other("training.dtype").PartOf("training.precision.weight_data_type").By(ReadTypes, WriteTypes),
     Takes("training.precision.compute_data_type", "fp32|bf16|fp8|mxfp8"),
     Takes(kStored, "fp32|bf16"),
     Takes("training.precision.gradient_data_type", "fp32|bf16"),
     Takes("training.precision.master_weights"),
     Takes("training.precision.optimizer_data_type", "fp32|bf16"),
-    Other("training.enable_cpu_offload").By(ReadOffload, WriteOffload),
+    Other("training.enable_cpu_offload")
+        .PartOf("layout.sharding.offload_optimizer")
+        .By(ReadOffload, WriteOffload),
     Takes("layout.sharding.offload_optimizer"),
     Takes("layout.sharding.offload_parameters"),
-    Other(kCopies).Written(WriteShards),
+    Other(kCopies).PartOf("layout.sharding.shard_group_size").Written(WriteShards),
     Takes(kZero, "none|parameters"),
     Takes("layout.sharding.shard_group_size"),
     Takes("layout.sharding.prefetched_unit_count", "1"),
@@ -327,60 +281,89 @@ constexpr Setting kTorchtitanSettings[] = {
     Lacks("layout.kernels.recompute_activation_function", "it recomputes whole layers"),
     Lacks("layout.kernels.recompute_norm_outputs", "it recomputes whole layers"),
     Lacks("layout.kernels.recompute_latent_up_projections", "it recomputes whole layers"),
-    Other("optimizer.early_step_in_backward").Read(ReadLoweringSwitch),
-    Other("quantize.linear.float8.enable_fsdp_float8_all_gather").Read(ReadLoweringSwitch),
-    Other("float8.enable_fsdp_float8_all_gather").Read(ReadLoweringSwitch),
-    Other("quantize.linear.float8.filter_fqns").Read(ReadOfConverter),
-    Other("quantize.linear.float8.precompute_float8_dynamic_scale_for_fsdp").Read(ReadOfConverter),
-    Other("float8.filter_fqns").Read(ReadOfConverter),
-    Other("float8.precompute_float8_dynamic_scale_for_fsdp").Read(ReadOfConverter),
-    // The mode of activation_checkpoint says already what is not understood.
-    Passes("job."),
-    Passes("profiling."),
-    Passes("metrics."),
-    Passes("checkpoint."),
-    Passes("lr_scheduler."),
-    Passes("comm."),
-    Passes("memory_estimation."),
-    Passes("fault_tolerance."),
-    Passes("experimental.custom_args_module"),
-    Passes("experimental.custom_import"),
-    Passes("validation."),
-    Passes("hf_assets_path"),
-    Passes("model.hf_assets_path"),
-    Passes("model.tokenizer_path"),
-    Passes("model.print_after_conversion"),
-    Passes("optimizer.lr"),
-    Passes("optimizer.beta1"),
-    Passes("optimizer.beta2"),
-    Passes("optimizer.eps"),
-    Passes("optimizer.weight_decay"),
-    Passes("training.dataset"),
-    Passes("training.dataset_path"),
-    Passes("training.max_norm"),
-    Passes("training.gc_freq"),
-    Passes("training.gc_debug"),
-    Passes("training.dataloader."),
-    Passes("debug.seed"),
-    Passes("debug.deterministic_warn_only"),
-    Passes("debug.moe_force_load_balance"),
-    Passes("compile.backend"),
-    Passes("activation_checkpoint.determinism_check"),
-    Passes("activation_checkpoint.debug"),
-    Passes("activation_checkpoint.preserve_rng_state"),
-    Passes("activation_checkpoint.visualize_memory_budget_pareto"),
-    Passes("activation_checkpoint.selective_ac_option"),
-    Passes("activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns"),
-    Passes("activation_checkpoint.memory_budget"),
-    Passes("parallelism.context_parallel_load_balancer"),
+    Other("optimizer.early_step_in_backward")
+        .PartOf("training.optimizer.kind")
+        .Read(ReadLoweringSwitch),
+    Other("quantize.linear.float8.enable_fsdp_float8_all_gather")
+        .PartOf("training.precision.weight_data_type")
+        .Read(ReadLoweringSwitch),
+    Other("float8.enable_fsdp_float8_all_gather")
+        .PartOf("training.precision.weight_data_type")
+        .Read(ReadLoweringSwitch),
+    Other("quantize.linear.float8.filter_fqns")
+        .PartOf("training.precision.compute_data_type")
+        .Read(ReadOfConverter),
+    Other("quantize.linear.float8.precompute_float8_dynamic_scale_for_fsdp")
+        .PartOf("training.precision.compute_data_type")
+        .Read(ReadOfConverter),
+    Other("quantize.linear.float8.recipe_name")
+        .PartOf("training.precision.compute_data_type")
+        .Read(ReadOfConverter),
+    Other("quantize.linear.float8.emulate")
+        .PartOf("training.precision.compute_data_type")
+        .Read(ReadOfConverter),
+    Other("quantize.linear.mx.recipe_name")
+        .PartOf("training.precision.compute_data_type")
+        .Read(ReadOfConverter),
+    Other("quantize.linear.mx.filter_fqns")
+        .PartOf("training.precision.compute_data_type")
+        .Read(ReadOfConverter),
+    Other("quantize.linear.mx.mxfp8_dim1_cast_kernel_choice")
+        .PartOf("training.precision.compute_data_type")
+        .Read(ReadOfConverter),
+    Other("quantize.grouped_mm.float8.fqns")
+        .PartOf("training.precision.compute_data_type")
+        .Read(ReadOfConverter),
+    Other("quantize.grouped_mm.mx.fqns")
+        .PartOf("training.precision.compute_data_type")
+        .Read(ReadOfConverter),
+    Other("quantize.grouped_mm.mx.recipe_name")
+        .PartOf("training.precision.compute_data_type")
+        .Read(ReadOfConverter),
+    Other("float8.filter_fqns")
+        .PartOf("training.precision.compute_data_type")
+        .Read(ReadOfConverter),
+    Other("float8.precompute_float8_dynamic_scale_for_fsdp")
+        .PartOf("training.precision.compute_data_type")
+        .Read(ReadOfConverter),
+    Other("float8.emulate").PartOf("training.precision.compute_data_type").Read(ReadOfConverter),
+    Other("float8.recipe_name")
+        .PartOf("training.precision.compute_data_type")
+        .Read(ReadOfConverter),
+    Other("float8.force_recompute_fp8_weight_in_bwd")
+        .PartOf("training.precision.compute_data_type")
+        .Read(ReadOfConverter),
+    Other("mx.filter_fqns").PartOf("training.precision.compute_data_type").Read(ReadOfConverter),
+    Other("mx.recipe_name").PartOf("training.precision.compute_data_type").Read(ReadOfConverter),
+    Other("mx.use_fp8_dim1_cast_triton_kernel")
+        .PartOf("training.precision.compute_data_type")
+        .Read(ReadOfConverter),
+    Parts("compile.components").PartOf("layout.software.memory_pass_time_ratio"),
+    Parts("model.flavor").PartOf("model"),
+    Parts("model.converters").PartOf("training.precision.compute_data_type"),
+    Parts("training.mixed_precision_param").PartOf("training.precision.compute_data_type"),
+    Parts("parallelism.data_parallel_shard_degree").PartOf("layout.sharding.zero_stage"),
+    Parts("parallelism.pipeline_parallel_schedule").PartOf("layout.schedule"),
+    Parts("parallelism.pipeline_parallel_microbatch_size").PartOf("layout.micro_batch_size"),
+    Parts("parallelism.pipeline_parallel_layers_per_stage|"
+          "parallelism.pipeline_parallel_first_stage_less_layers|"
+          "parallelism.pipeline_parallel_last_stage_less_layers|"
+          "parallelism.module_fqns_per_model_part")
+        .PartOf("layout.parallel.layers_per_chunk"),
+    Parts("parallelism.expert_tensor_parallel_degree")
+        .PartOf("layout.parallel.expert_tensor_parallel_size"),
 };
 
 }  // namespace
 
-absl::Span<const Setting> TorchtitanSettings() { return kTorchtitanSettings; }
+absl::Span<const Setting> TorchtitanSettings() {
+  static const auto& table =
+      *new std::vector<Setting>(JoinedTables({kTorchtitanSettings, TorchtitanUnread()}));
+  return table;
+}
 
 absl::StatusOr<LauncherFile> WriteTorchtitan(const LaunchedRun& run) {
-  absl::StatusOr<Writing> written = WriteSettings("torchtitan", kTorchtitanSettings, run);
+  absl::StatusOr<Writing> written = WriteSettings("torchtitan", TorchtitanSettings(), run);
   if (!written.ok()) return written.status();
   written->out.text = written->list.Toml();
   return std::move(written->out);
@@ -389,12 +372,15 @@ absl::StatusOr<LauncherFile> WriteTorchtitan(const LaunchedRun& run) {
 absl::StatusOr<LauncherRead> ReadTorchtitan(const std::string& text, bool with_model) {
   absl::StatusOr<nlohmann::json> document = ReadToml(text);
   if (!document.ok()) return document.status();
-  RenameOlderSettings(&*document);
-  return ReadTorchtitan(SettingFile::FromDocument(*std::move(document)), with_model);
+  const std::vector<std::string> twice = RenameOlderSettings(&*document);
+  absl::StatusOr<LauncherRead> out =
+      ReadTorchtitan(SettingFile::FromDocument(*std::move(document)), with_model);
+  if (out.ok()) absl::c_copy(twice, std::back_inserter(out->ignored));
+  return out;
 }
 
 absl::StatusOr<LauncherRead> ReadTorchtitan(absl::StatusOr<SettingFile> file, bool with_model) {
-  return ReadSettings(kTorchtitanSettings, with_model, std::move(file));
+  return ReadSettings(TorchtitanSettings(), with_model, std::move(file), Unknown::kRefused);
 }
 
 }  // namespace sextant::server

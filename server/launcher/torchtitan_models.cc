@@ -1,7 +1,9 @@
 // The models that torchtitan knows, and how it cuts them into pipelines.
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
@@ -206,7 +208,8 @@ void WritePipelineDegree(const Setting& setting, Writing& writing) {
   list.Add(kPerStage, layers / sizes.pipeline / sizes.virtual_stages);
 }
 
-void RenameOlderSettings(nlohmann::json* document) {
+std::vector<std::string> RenameOlderSettings(nlohmann::json* document) {
+  std::vector<std::string> twice;
   for (const OlderName& each : kOlderNames) {
     const auto section = document->find(each.section);
     if (section == document->end() || !section->is_object() || !section->contains(each.name)) {
@@ -216,11 +219,16 @@ void RenameOlderSettings(nlohmann::json* document) {
     const bool sections = present == document->end() || present->is_object();
     const bool taken =
         present != document->end() && sections && present->contains(each.present_name);
-    if (!sections || taken) continue;
+    if (!sections) continue;
     nlohmann::json value = std::move((*section)[each.name]);
     section->erase(each.name);
-    (*document)[each.present_section][each.present_name] = std::move(value);
+    if (taken) {
+      twice.push_back(absl::StrCat(each.section, ".", each.name));
+    } else {
+      (*document)[each.present_section][each.present_name] = std::move(value);
+    }
   }
+  return twice;
 }
 
 }  // namespace sextant::server

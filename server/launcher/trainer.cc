@@ -114,13 +114,6 @@ void ReadTrainerLoss(const Setting& setting, Reading& reading) {
   }
 }
 
-void ReadTrainerTensorSize(const Setting& setting, Reading& reading) {
-  const int64_t size = reading.file.Count(setting.name, 0).value_or(0);
-  if (size <= 1) return;
-  reading.layout().mutable_parallel()->set_tensor_parallel_size(size);
-  reading.layout().set_sequence_parallel(false);
-}
-
 // How the base is held under adapters: bitsandbytes' types.
 void ReadTrainerBits(const Setting& setting, Reading& reading) {
   if (!reading.file.IsOn(setting.name)) return;
@@ -169,12 +162,28 @@ constexpr Setting kTrainerSettings[] = {
     Other("optim").Read(ReadTrainerOptimizer),
     Other("attn_implementation").Read(ReadTrainerAttention),
     Other("loss_type").Read(ReadTrainerLoss),
-    Other("tp_size").Read(ReadTrainerTensorSize),
+    Other("tp_size").Read(ReadTensorRanks),
+    Parts("bf16|fp16|tf32|gradient_accumulation_steps|gradient_checkpointing|deepspeed|fsdp|dtype|"
+          "torch_dtype|use_lora|lora|lora_r|lora_rank|lora_target_modules|lora_dropout|"
+          "use_liger_kernel|fsdp_config|fsdp_config.auto_wrap_policy|fsdp_config.offload_params|"
+          "fsdp_config.sharding_strategy|fsdp_config.reshard_after_forward|"
+          "fsdp_config.activation_checkpointing|model_init_kwargs.dtype|"
+          "model_init_kwargs.torch_dtype"),
     Switch("full_determinism", "layout.framework.deterministic"),
     Other("use_peft").Read(ReadTrainerAdapters),
     Other("load_in_4bit").Read(ReadTrainerBits),
     Other("load_in_8bit").Read(ReadTrainerBits),
     Switch("use_bnb_nested_quant", "layout.storage.double_quantization"),
+    Matters("label_smoothing_factor", Effect::kRaises, "a copy of the logits for the loss"),
+    Matters("lora_modules_to_save|lora_target_parameters|use_dora", Effect::kRaises,
+            "what is trained besides the adapters"),
+    Matters("fsdp_config.min_num_params|fsdp_min_num_params", Effect::kRaises,
+            "units of FSDP by their size"),
+    Matters("accelerator_config.split_batches|parallelism_config|mp_parameters|no_cuda|use_cpu|"
+            "use_ipex|jit_mode_eval|fsdp_config.xla|fsdp_config.xla_fsdp_grad_ckpt|"
+            "fsdp_config.xla_fsdp_settings",
+            Effect::kEither, "another batch, another division or another device"),
+    Lowers("torchdynamo"),
     Lowers("optim", "training.optimizer.kind"),
     Lowers("torch_compile"),
     Lowers("use_liger", "layout.kernels.loss"),
@@ -281,7 +290,6 @@ constexpr Setting kTrainerSettings[] = {
     Passes("token"),
     Passes("tokenizer_name"),
     Passes("tokenizer_name_or_path"),
-    Passes("torch_compile_"),
     Passes("trackio_space_id"),
     Passes("train_file"),
     Passes("train_sampling_strategy"),

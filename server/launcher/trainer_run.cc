@@ -242,7 +242,8 @@ bool IsPreferenceTrainer(const RunJson& document) {
   return IsTrainer(document) && HasOneOf(document, kPreferenceNames);
 }
 
-absl::StatusOr<LauncherRead> ReadTrainer(RunJson document, bool with_model, bool trl) {
+absl::StatusOr<LauncherRead> ReadTrainer(RunJson document, bool with_model, bool trl,
+                                         const UnknownNames& unknown) {
   document = Typed(std::move(document));
   if (IsPreferenceTrainer(document)) return absl::InvalidArgumentError(kPreferenceTrainer);
   // DeepSpeed's own arguments: a switch, and the file by another name.
@@ -266,7 +267,7 @@ absl::StatusOr<LauncherRead> ReadTrainer(RunJson document, bool with_model, bool
     document.erase("deepspeed");
   }
   absl::StatusOr<LauncherRead> out =
-      ReadSettings(TrainerSettings(), with_model, SettingFile::FromDocument(document),
+      ReadSettings(TrainerSettings(), with_model, SettingFile::FromDocument(document), unknown,
                    [&](Reading& reading) { FinishTrainer(trl, engine.has_value(), reading); });
   if (!out.ok()) return out;
   if (engine.has_value()) {

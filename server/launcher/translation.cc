@@ -95,12 +95,13 @@ absl::StatusOr<LauncherRead> Translation::Read(ReadArguments read_arguments) {
     }
     return absl::InvalidArgumentError(message);
   }
-  for (std::vector<std::string>* const list : {&read->ignored, &read->passed, &read->open}) {
+  for (std::vector<std::string>* const list :
+       {&read->ignored, &read->passed, &read->open, &read->raising, &read->time_alone}) {
     for (std::string& each : *list) each = NameOf(each);
   }
   for (LoweringSetting& each : read->lowering) each.text = NameOf(each.text);
   absl::StatusOr<LauncherRead> own =
-      ReadSettings(table_, false, SettingFile::FromDocument(std::move(own_)));
+      ReadSettings(table_, false, SettingFile::FromDocument(std::move(own_)), Unknown::kOpen);
   if (!own.ok()) return own.status();
   Join(*own, "", &*read);
   Join(out_, "", &*read);

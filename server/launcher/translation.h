@@ -30,7 +30,7 @@ class Translation {
   bool TakeSwitch(const std::string& name, bool absent);
   // Reads a setting that changes nothing here.
   void Pass(const std::string& name);
-  // Leaves a setting that is not understood; `lowers`: it may lower memory.
+  // Leaves a setting that is not modelled; `lowers`: it may lower memory.
   void Ignore(const std::string& name, bool lowers);
 
   // A file that has to be given too.

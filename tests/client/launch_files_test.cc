@@ -34,14 +34,23 @@ std::string Written(const std::string& name, const std::string& text) {
 
 TEST(LaunchFiles, AreTakenForWhatTheyHold) {
   PlanServer server(FittingPlan());
-  const std::string run = Written("run.conf", "--num-layers 2 --micro-batch-size 2 --new 1");
+  const std::string run = Written("run.conf", "--num-layers 2 --micro-batch-size 2 --spec 1");
   const Ran ran = server.Run({"plan", "toy", run, "--devices=8", "--mbs=4"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_EQ(ran.err, absl::StrCat("took ", run, " for a list of Megatron-LM arguments\n",
-                                  "not understood: --new\n"));
+                                  "not modelled: --spec\n"));
   EXPECT_EQ(server.request().layout().micro_batch_size(), 4);  // the flag's
   EXPECT_EQ(server.request().model().preset(), "toy");
-  EXPECT_THAT(server.request().layout().unmodelled_settings(), ElementsAre("--new"));
+  EXPECT_THAT(server.request().layout().unmodelled_settings(), ElementsAre("--spec"));
+}
+
+// A fault names what the file has, although MODEL is the word of the command line for it.
+TEST(LaunchFiles, KeepTheirOwnWords) {
+  PlanServer server(FittingPlan());
+  const std::string run = Written("run.conf", "--num-layers 2 --micro-batch-size 2 --model toy");
+  const Ran ran = server.Run({"plan", "toy", run, "--devices=8"});
+  EXPECT_EQ(ran.exit_code, 3);
+  EXPECT_THAT(ran.err, HasSubstr("--model: not known"));
 }
 
 TEST(LaunchFiles, AddUp) {

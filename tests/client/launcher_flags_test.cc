@@ -227,9 +227,9 @@ TEST(FromLauncher, FlagsOverrideWhatItSays) {
   Server server;
   const Ran ran =
       server.Run({"plan", "--accelerator=h100-sxm", "--devices=64", "--tp=4", "--from-megatron",
-                  server::LauncherGolden("dense.megatron") + " --new 1e-4"});
+                  server::LauncherGolden("dense.megatron") + " --spec 1e-4"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_EQ(ran.err, "not understood: --new\n");
+  EXPECT_EQ(ran.err, "not modelled: --spec\n");
   const v1::PlanRunRequest& request = server.plans.request;
   EXPECT_EQ(request.layout().parallel().tensor_parallel_size(), 4);
   EXPECT_EQ(request.layout().parallel().virtual_stage_count(), 2);
@@ -247,7 +247,7 @@ TEST(FromLauncher, WhatItDoesNotUnderstandOpensTheVerdict) {
   Ran ran = server.Run({"plan", "--devices=8", "--from-torchtitan=-"}, toml);
   EXPECT_THAT(server.plans.request.layout().unmodelled_settings(),
               ElementsAre("activation_checkpoint.mode = selective"));
-  EXPECT_THAT(ran.out, ContainsRegex("\\(1\\s+setting\\s+not\\s+understood:"));
+  EXPECT_THAT(ran.out, ContainsRegex("\\(1\\s+setting\\s+not\\s+modelled:"));
   ran = server.Run({"plan", "--devices=8", "--recompute=full", "--from-torchtitan=-"}, toml);
   EXPECT_THAT(server.plans.request.layout().unmodelled_settings(), IsEmpty());
 }
@@ -286,9 +286,9 @@ TEST(FromLauncher, IsForSearchesAndMemoryToo) {
   EXPECT_EQ(server.plans.request.options().search(), v1::LAYOUT_SEARCH_EXHAUSTIVE);
   EXPECT_EQ(server.plans.request.layout().parallel().tensor_parallel_size(), 8);
   server.plans.response.mutable_plan()->mutable_memory()->add_stages();
-  ran = server.Run({"memory", "toy", "--from-megatron", "--context-parallel-size 4 --new 1"});
+  ran = server.Run({"memory", "toy", "--from-megatron", "--context-parallel-size 4 --spec 1"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_EQ(ran.err, "not understood: --new\n");
+  EXPECT_EQ(ran.err, "not modelled: --spec\n");
   EXPECT_EQ(server.plans.request.cluster().device_count(), 4);
 }
 

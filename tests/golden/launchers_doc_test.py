@@ -1,5 +1,7 @@
 #!/usr/bin/python3
-"""The table of files in docs/launchers.md is that of the program. --write writes it."""
+"""The table of files in docs/launchers.md and docs/launcher_settings.csv are the program's.
+
+--write writes them."""
 
 import csv
 import os
@@ -9,8 +11,14 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get("SEXTANT_BIN", os.path.join(ROOT, "build", "release", "bin"))
 PAGE = os.path.join(ROOT, "docs", "launchers.md")
+SETTINGS = os.path.join(ROOT, "docs", "launcher_settings.csv")
 START = "<!-- tests/golden/launchers_doc_test.py --write: the table below -->\n\n"
 END = "\n<!-- the end of the table -->"
+
+
+def printed(*words):
+    return subprocess.run([os.path.join(BIN, "launch_formats"), *words], capture_output=True,
+                          text=True, check=True).stdout
 
 
 def count(text):
@@ -19,9 +27,7 @@ def count(text):
 
 def table():
     """The kinds that are read, with their counts, and what to do about those that are not."""
-    done = subprocess.run([os.path.join(BIN, "launch_formats")], capture_output=True, text=True,
-                          check=True)
-    rows = list(csv.DictReader(done.stdout.splitlines()))
+    rows = list(csv.DictReader(printed().splitlines()))
     out = "| taken for | settings read | known, not modelled | without meaning |\n"
     out += "| --- | ---: | ---: | ---: |\n"
     for row in rows:
@@ -33,17 +39,26 @@ def table():
                          for row in rows if row["instead"])
 
 
+def read(path):
+    if not os.path.exists(path):
+        return ""
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
 def main():
-    with open(PAGE, encoding="utf-8") as file:
-        page = file.read()
+    page = read(PAGE)
     before, rest = page.split(START)
     after = rest[rest.index(END):]
-    wanted = before + START + table() + after
+    wanted = {PAGE: before + START + table() + after, SETTINGS: printed("settings")}
+    unlike = [path for path, text in wanted.items() if read(path) != text]
     if "--write" in sys.argv:
-        with open(PAGE, "w", encoding="utf-8") as file:
-            file.write(wanted)
-    elif page != wanted:
-        print("docs/launchers.md is out of date: run tests/golden/launchers_doc_test.py --write")
+        for path in unlike:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(wanted[path])
+    elif unlike:
+        print(", ".join(os.path.relpath(path, ROOT) for path in unlike),
+              "out of date: run tests/golden/launchers_doc_test.py --write")
         return 1
     return 0
 

@@ -105,6 +105,8 @@ std::string FateOf(const LauncherRead& read, const std::string& name) {
     return each.text == name || absl::StartsWith(each.text, name + " =");
   });
   if (lowers) return "lowers";
+  if (absl::c_linear_search(read.raising, name)) return "raises";
+  if (absl::c_linear_search(read.time_alone, name)) return "time";
   if (absl::c_linear_search(read.ignored, name)) return "ignored";
   if (absl::c_linear_search(read.open, name)) return "open";
   return absl::c_linear_search(read.passed, name) ? "passed" : "read";
@@ -147,14 +149,22 @@ TEST(HuggingFace, HasRowsForOptionsAlone) {
                                const std::vector<std::string>& others) {
     const std::vector<std::string> options = LauncherOptions(list);
     for (const Setting& each : table) {
-      const bool known = absl::c_any_of(
-          options, [&](const std::string& option) { return absl::StartsWith(option, each.name); });
-      EXPECT_TRUE(known || absl::c_linear_search(others, each.name)) << each.name;
+      for (const absl::string_view name : NamesOf(each)) {
+        const bool known = absl::c_any_of(
+            options, [&](const std::string& option) { return absl::StartsWith(option, name); });
+        EXPECT_TRUE(known || absl::c_linear_search(others, name)) << name;
+      }
     }
   };
   expect_known(AccelerateSettings(), "accelerate_options.txt", {});
   expect_known(TrainerSettings(), "trainer_options.txt",
                {"model",
+                "use_lora",
+                "lora_rank",
+                "fsdp_config.auto_wrap_policy",
+                "fsdp_config.offload_params",
+                "fsdp_config.sharding_strategy",
+                "model_init_kwargs.torch_dtype",
                 "method",
                 "sequence_length",
                 "bnb_4bit_compute_dtype",

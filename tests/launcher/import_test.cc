@@ -176,15 +176,44 @@ TEST(ImportRun, ClosesWhatAnotherFileGives) {
   EXPECT_THAT(Import(given).files(0).open(), IsEmpty());
 }
 
-TEST(ImportRun, OpensTheVerdictByWhatIsNotUnderstood) {
+TEST(ImportRun, OpensTheVerdictByWhatIsNotModelled) {
   std::string arguments = "--micro-batch-size 2";
-  for (int i = 0; i < 100; ++i) absl::StrAppend(&arguments, " --unknown-", i, " 1");
+  for (int i = 0; i < 100; ++i) absl::StrAppend(&arguments, " --kitchen-", i, " 1");
   const v1::ImportRunResponse read = Import(FilesOf({{"", arguments}}));
   EXPECT_THAT(read.files(0).not_understood(), SizeIs(100));
   const auto& settings = read.request().layout().unmodelled_settings();
   EXPECT_THAT(settings, SizeIs(64));
-  EXPECT_EQ(settings[0], "--unknown-0");
+  EXPECT_EQ(settings[0], "--kitchen-0");
   EXPECT_EQ(settings[63], "and 37 more");
+}
+
+// Which way depends on all that is open; what changes the time alone opens nothing.
+TEST(ImportRun, SaysWhichWayWhatIsNotModelledGoes) {
+  const auto effect = [](const std::string& more) {
+    return Import(FilesOf({{"", "--micro-batch-size 2 " + more}})).request().layout();
+  };
+  EXPECT_EQ(effect("--fp32-residual-connection").unmodelled_effect(), v1::MEMORY_EFFECT_RAISES);
+  EXPECT_EQ(effect("--cpu-offloading").unmodelled_effect(), v1::MEMORY_EFFECT_LOWERS);
+  EXPECT_EQ(effect("--cpu-offloading --fp32-residual-connection").unmodelled_effect(),
+            v1::MEMORY_EFFECT_UNSPECIFIED);
+  EXPECT_EQ(effect("--cpu-offloading --yaml-cfg x").unmodelled_effect(),
+            v1::MEMORY_EFFECT_UNSPECIFIED);
+  EXPECT_THAT(effect("--window-size 8").unmodelled_settings(), IsEmpty());
+  const v1::ImportRunResponse read =
+      Import(FilesOf({{"", "--micro-batch-size 2 --window-size 8 --fp32-residual-connection"}}));
+  EXPECT_THAT(read.files(0).time_alone(), ElementsAre("--window-size"));
+  EXPECT_THAT(read.files(0).raising(), ElementsAre("--fp32-residual-connection"));
+  v1::ImportRunRequest given = FilesOf({{"", "--micro-batch-size 2 --cpu-offloading"}});
+  given.mutable_request()->mutable_layout()->add_unmodelled_settings("x");
+  EXPECT_EQ(Import(given).request().layout().unmodelled_effect(), v1::MEMORY_EFFECT_UNSPECIFIED);
+}
+
+TEST(ImportRun, RefusesNamesThatItsProgramDoesNotKnow) {
+  EXPECT_THAT(FaultOf("--micro-batch-size 2 --tensor-model-paralel-size 8"),
+              HasSubstr("is a list of Megatron-LM arguments: --tensor-model-paralel-size: not "
+                        "known: write --tensor-model-parallel-size or "));
+  const v1::ImportRunResponse read = Import(FilesOf({{"", "--micro_batch_size 2 --bf16"}}));
+  EXPECT_EQ(read.request().layout().micro_batch_size(), 2);
 }
 
 TEST(ImportRun, SaysOnceWhatMayLowerMemoryUnlessItIsGiven) {

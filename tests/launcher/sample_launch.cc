@@ -92,7 +92,10 @@ v1::PlanRunRequest RequestAsRead(const LauncherRead& read, const v1::PlanRunRequ
   v1::PlanRunRequest caller;
   *caller.mutable_cluster() = original.cluster();
   v1::PlanRunRequest out = UnionOfOne(read, caller);
-  if (out.has_layout()) out.mutable_layout()->clear_unmodelled_settings();
+  if (out.has_layout()) {
+    out.mutable_layout()->clear_unmodelled_settings();
+    out.mutable_layout()->clear_unmodelled_effect();
+  }
   return out;
 }
 

@@ -12,10 +12,14 @@
 #include "proto/words/field_names.h"
 #include "server/launcher/hugging_face.h"
 #include "server/launcher/launcher.h"
+#include "server/launcher/megatron.h"
 #include "tests/launcher/sample_launch.h"
 
 namespace sextant::server {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 using Table = absl::Span<const Setting>;
 
@@ -33,8 +37,9 @@ std::vector<Launcher> Launchers() {
 }
 
 const Setting* RowOf(Table table, absl::string_view field) {
-  const auto row = absl::c_find_if(
-      table, [&](const Setting& each) { return !each.lowers && each.field == field; });
+  const auto row = absl::c_find_if(table, [&](const Setting& each) {
+    return !each.lowers && !each.open && each.field == field;
+  });
   return row == table.end() ? nullptr : &*row;
 }
 
@@ -71,39 +76,22 @@ TEST(Settings, SayWhyAFieldIsOutOfReach) {
   }
 }
 
-bool Passes(Table table, const std::string& name) {
-  return absl::c_any_of(table, [&](const Setting& each) {
-    const std::string start = each.name;
-    if (!each.passes) return false;
-    return name == start || ((start.back() == '-' || start.back() == '.' || start.back() == '_') &&
-                             absl::StartsWith(name, start));
-  });
-}
-
-bool MayLower(Table table, const std::string& name) {
-  return absl::c_any_of(
-      table, [&](const Setting& each) { return each.lowers && absl::StartsWith(name, each.name); });
-}
-
-// Lines of a release's options that are marked "open".
-std::vector<std::string> OpenOptions(const std::string& file) {
-  std::vector<std::string> out;
-  for (const std::string& line :
-       std::vector<std::string>(absl::StrSplit(LauncherGolden(file), '\n'))) {
-    if (absl::EndsWith(line, " open")) out.push_back(line.substr(0, line.find(' ')));
-  }
-  return out;
-}
-
-// Each argument of the release is read, passes or may lower memory, and is marked where it is none.
+// Each argument of every release, and of Megatron-DeepSpeed, is read or decided.
 TEST(Settings, DecideEveryArgumentOfMegatron) {
-  const Table table = MegatronSettings();
-  const std::vector<std::string> open = OpenOptions("megatron_options.txt");
-  const SettingFile::Names read = MegatronNames();
-  for (const std::string& name : LauncherOptions("megatron_options.txt")) {
-    const bool known = absl::c_any_of(read, [&](const auto& each) { return each.first == name; }) ||
-                       Passes(table, name) || MayLower(table, name);
-    EXPECT_NE(known, absl::c_linear_search(open, name)) << name;
+  const Table table = AllMegatronSettings();
+  for (const char* list : {"megatron_options.txt", "megatron_releases_options.txt",
+                           "megatron_deepspeed_options.txt"}) {
+    for (const std::string& name : LauncherOptions(list)) {
+      const absl::StatusOr<LauncherRead> read = ReadMegatron(absl::StrCat(name, " 1"), true);
+      const std::string why(read.status().message());
+      EXPECT_THAT(why, Not(HasSubstr("not known"))) << name;
+      const bool parsed =
+          absl::c_any_of(MegatronNames(), [&](const auto& each) { return each.first == name; });
+      if (parsed || !read.ok() || !absl::c_linear_search(read->ignored, name)) continue;
+      EXPECT_TRUE(absl::c_any_of(table, [&](const Setting& each) {
+        return (each.open || each.lowers) && IsNameOfRow(name, each);
+      })) << name;
+    }
   }
 }
 
@@ -117,18 +105,46 @@ std::string TomlOf(const std::string& name, const std::string& value) {
                       stages && !degree ? "pipeline_parallel_degree = 2\n" : "");
 }
 
-// A setting that is read is refused for a wrong type, or is not ignored.
+// A setting that is read is refused for a wrong type; one that is ignored has a row that says what
+// it can do.
 TEST(Settings, DecideEveryFieldOfTorchtitan) {
-  const std::vector<std::string> open = OpenOptions("torchtitan_options.txt");
   for (const std::string& name : LauncherOptions("torchtitan_options.txt")) {
-    const absl::StatusOr<LauncherRead> list = ReadTorchtitan(TomlOf(name, "[]"), true);
-    const absl::StatusOr<LauncherRead> text = ReadTorchtitan(TomlOf(name, "\"~\""), true);
-    const bool ignored = text.ok() && absl::c_linear_search(text->ignored, name) && list.ok() &&
-                         absl::c_linear_search(list->ignored, name) &&
-                         absl::c_none_of(text->lowering, [&](const LoweringSetting& each) {
-                           return absl::StartsWith(each.text, name);
-                         });
-    EXPECT_EQ(ignored, absl::c_linear_search(open, name)) << name;
+    for (const char* value : {"[]", "\"~\""}) {
+      const absl::StatusOr<LauncherRead> read = ReadTorchtitan(TomlOf(name, value), true);
+      EXPECT_THAT(std::string(read.status().message()), Not(HasSubstr("not known"))) << name;
+    }
+  }
+}
+
+struct Misspelled {
+  const char* name;
+  Table table;
+  Unknown unknown;
+  const char* says;  // "": nothing
+};
+
+TEST(UnknownSettings, AreRefusedWithTheNearName) {
+  const Misspelled all[] = {
+      {"--tensor-model-paralel-size", AllMegatronSettings(), Unknown::kRefused,
+       "--tensor-model-paralel-size: not known: write --tensor-model-parallel-size or "},
+      {"--data-parallel-shardng-strategy", AllMegatronSettings(), Unknown::kRefused,
+       "write --data-parallel-sharding-strategy"},  // although all of "--data-" change nothing
+      {"--data-path", AllMegatronSettings(), Unknown::kRefused, ""},
+      {"--qqqqqq", AllMegatronSettings(), Unknown::kRefused, "--qqqqqq: not known: leave it out"},
+      {"--window_size", AllMegatronSettings(), Unknown::kRefused, ""},
+      {"--recompute-modules mlp", AllMegatronSettings(), Unknown::kRefused, ""},
+      {"train.py", AllMegatronSettings(), Unknown::kRefused, ""},
+      {"zero_optimisation.stage", DeepspeedSettings(), Unknown::kRefused,
+       "write zero_optimization.stage"},
+      {"per_device_train_batchsize", TrainerSettings(), Unknown::kRefusedNearName,
+       "write per_device_train_batch_size"},
+      {"my_script_option", TrainerSettings(), Unknown::kRefusedNearName, ""},
+      {"whatever", TrainerSettings(), Unknown::kOpen, ""},
+  };
+  for (const Misspelled& each : all) {
+    const std::string why(RefuseUnknown({each.name}, each.table, each.unknown).message());
+    EXPECT_EQ(why.empty(), *each.says == '\0') << each.name << ": " << why;
+    EXPECT_THAT(why, HasSubstr(each.says));
   }
 }
 

@@ -23,7 +23,7 @@ const DEEPSPEED = {
   gradient_accumulation_steps: 2,
   bf16: { enabled: true },
   zero_optimization: { stage: 3 },
-  frobnicate: 1,
+  sparse_gradients: true,
 };
 const ds = (more = {}) => file("ds.json", JSON.stringify({ ...DEEPSPEED, ...more }));
 const config = () => file("config.json", JSON.stringify(CONFIG));
@@ -86,7 +86,7 @@ test("files become the run, under what a person has changed", async (server) => 
   // The field that no control has.
   const said = await page.textContent(".files");
   assert.match(said, /Also from the files: [^:]*layout\.unmodelledSettings/);
-  assert.match(await item(page, "ds.json").textContent(), /Not understood: frobnicate/);
+  assert.match(await item(page, "ds.json").textContent(), /Not modelled: sparse_gradients/);
   await assertSound(page);
 
   // Other devices: what follows from them does so again.

@@ -16,7 +16,7 @@ LAUNCHERS = ("megatron", "torchtitan", "deepspeed")
 TOKENS = "--tokens=1000000000000"  # of rows that say none: a step's time does not depend on them
 COLUMNS = (
     "run|verdict|memory: GiB|low|high|published GiB:|step: s|low s|high s|published s:|"
-    "difference %:|not understood|source|sextant plan|launcher's settings"
+    "difference %:|not modelled|source|sextant plan|launcher's settings"
 ).split("|")
 SHOWN = ["run", "verdict", "memory: GiB", "published GiB:", "step: s", "published s:",
          "difference %:"]

@@ -53,8 +53,10 @@ function folded(read: ImportedFileJson): Children {
 
 function made(read: ImportedFileJson): Children {
   return [
-    list("Not understood", read.notUnderstood, " They may change the plan."),
+    list("Not modelled", read.notUnderstood, " They may change the plan."),
     list("May lower the memory", read.lowering),
+    list("May raise the memory", read.raising),
+    list("Change the time alone", read.timeAlone),
     list("Open", read.open, " No file says."),
     list("Wants", read.wants, " Open them, too: the plan lacks what they say."),
     folded(read),
