@@ -171,7 +171,7 @@ test("says before it sends what is too much", async (server) => {
 test("files are dropped, and opened by the keyboard, on a phone", async (server) => {
   const page = await open(server, linkOf("plan", RUN), { width: 320, height: 700 });
   await answered(page);
-  const text = JSON.stringify({ ...DEEPSPEED, [`a_${"long_".repeat(40)}name`]: 1 });
+  const text = JSON.stringify({ ...DEEPSPEED, autotuning: { [`a_${"long_".repeat(40)}name`]: 1 } });
   await page.evaluate((content) => {
     const dropped = new DataTransfer();
     dropped.items.add(new File([content], `${"ds".repeat(60)}.json`));
