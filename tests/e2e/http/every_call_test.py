@@ -132,6 +132,15 @@ def comparable(result, method):
     return code, text, details, answers
 
 
+def in_time(call):
+    """The result of `call`, asked again while a probe on a busy host runs out of time."""
+    for _ in range(10):
+        result = call()
+        if "PROBE_TIMEOUT" not in str(result[2]):
+            break
+    return result
+
+
 def main():
     given = examples()
     table = []
@@ -140,9 +149,10 @@ def main():
             empty = [] if method.name == "RunProbe" else [{}]  # another probe of seconds
             for content in [*REQUESTS.get(method.name, []), *given.get(method.name, []), *empty]:
                 request = json_format.ParseDict(content, message_class(method.input_type)())
-                expected = comparable(by_grpc(channel, method, request), method)
+                expected = comparable(in_time(lambda: by_grpc(channel, method, request)), method)
                 for is_json in (False, True):
-                    got = comparable(by_connect(server, method, request, is_json), method)
+                    got = comparable(
+                        in_time(lambda: by_connect(server, method, request, is_json)), method)
                     assert got == expected, (method.name, is_json, content, got, expected)
                 table.append((method.name, expected[0]))
     for row in table:
