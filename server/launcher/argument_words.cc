@@ -74,8 +74,8 @@ std::vector<std::string> UnknownFlags(const std::vector<std::string>& extras) {
   std::vector<std::string> out;
   bool after_flag = false;
   for (const std::string& word : extras) {
-    const bool flag =
-        absl::StartsWith(word, "-") && word.size() > 1 && !absl::ascii_isdigit(word[1]);
+    const bool flag = absl::StartsWith(word, "-") && word.size() > 1 &&
+                      !absl::ascii_isdigit(static_cast<unsigned char>(word[1]));
     if (flag || !after_flag) out.push_back(word.substr(0, word.find('=')));
     after_flag = flag || after_flag;
   }

@@ -119,7 +119,7 @@ absl::StatusOr<LauncherRead> ReadMegatronProgram(const LaunchLine& line, bool wi
 // A value as TOML has it: arguments have no quotes.
 std::string TomlValue(const std::string& text) {
   double number = 0;
-  const std::string lower = absl::AsciiStrToLower(text);
+  std::string lower = absl::AsciiStrToLower(text);
   if (lower == "true" || lower == "false") return lower;
   if (absl::SimpleAtod(text, &number) &&
       text.find_first_not_of("0123456789.-+e") == std::string::npos) {
@@ -147,8 +147,9 @@ absl::StatusOr<LauncherRead> ReadTorchtitanProgram(const LaunchLine& line, bool 
     name = absl::StrReplaceAll(name.substr(2), {{"-", "_"}});
     if (name == "job.config_file") {
       file = value;
-    } else if (absl::c_all_of(
-                   name, [](char c) { return absl::ascii_isalnum(c) || c == '_' || c == '.'; })) {
+    } else if (absl::c_all_of(name, [](unsigned char c) {
+                 return absl::ascii_isalnum(c) || c == '_' || c == '.';
+               })) {
       settings[name] = TomlValue(value);
     }
   }

@@ -149,7 +149,9 @@ std::map<std::string, std::string> VariablesOf(absl::Span<const std::string> wor
   std::map<std::string, std::string> out;
   for (const std::string& word : words) {
     const size_t equals = word.find('=');
-    if (equals == std::string::npos || !absl::ascii_isupper(word.front())) break;
+    if (equals == std::string::npos ||
+        !absl::ascii_isupper(static_cast<unsigned char>(word.front())))
+      break;
     out[word.substr(0, equals)] = word.substr(equals + 1);
   }
   return out;

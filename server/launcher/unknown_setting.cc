@@ -131,6 +131,7 @@ absl::Status RefuseUnknown(const std::vector<std::string>& names, absl::Span<con
   }
   if (refused.empty()) return absl::OkStatus();
   std::vector<KnownName> known;
+  known.reserve(matter.size());
   for (const absl::string_view name : matter) known.push_back({name});
   const NearNameIndex index(known);
   std::vector<std::string> out;
