@@ -110,7 +110,8 @@ bool KnownLayouts::Select(const LayoutChoice& choice) {
 bool KnownLayouts::SetModel(const LayoutChoice& choice) {
   absl::StatusOr<MemoryModel> made = ModelOf(choice);
   if (!made.ok()) return false;
-  model_.emplace(Without<ChoicePart::kState>(choice), *std::move(made));
+  model_.emplace(
+      LayoutModel{.choice = Without<ChoicePart::kState>(choice), .memory = *std::move(made)});
   const auto stages = static_cast<size_t>(memory().stage_count());
   model_->stages = &stages_.At(Without<ChoicePart::kMicroBatch>(model_->choice), [stages] {
     const size_t most = std::max<size_t>(kMaxHeldStages / stages, 1);

@@ -80,7 +80,7 @@ class LastMemo {
   Value& At(const Key& key, Make make) {
     if (!entry_.has_value() || !(entry_->key == key)) {
       entry_.reset();
-      entry_.emplace(key, make());
+      entry_.emplace(Entry{key, make()});
     }
     return entry_->value;
   }

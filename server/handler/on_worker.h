@@ -55,6 +55,10 @@ struct OnWorker {
   }
 };
 
+// For clang before 17, which deduces no aggregate's arguments.
+template <typename Short>
+OnWorker(WorkerPool*, FleetReader*, Short) -> OnWorker<Short>;
+
 }  // namespace sextant::server
 
 #endif  // SEXTANT_SERVER_HANDLER_ON_WORKER_H_
