@@ -46,8 +46,10 @@ NumberLimits::NumberLimits(const google::protobuf::Descriptor& type,
       entry.range = {.low = facts.has_min() ? facts.min() : -kNone,
                      .high = facts.has_max() ? facts.max() : kNone,
                      .above_low = facts.above_min()};
-      entry.low = facts.has_min() ? static_cast<int64_t>(facts.min()) : kLowest;
-      entry.high = facts.has_max() ? static_cast<int64_t>(facts.max()) : kHighest;
+      if (entry.kind == Kind::kWhole) {  // a real number's range may be beyond those of integers
+        entry.low = facts.has_min() ? static_cast<int64_t>(facts.min()) : kLowest;
+        entry.high = facts.has_max() ? static_cast<int64_t>(facts.max()) : kHighest;
+      }
     }
     entries_.push_back(std::move(entry));
   }
