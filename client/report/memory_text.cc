@@ -127,11 +127,13 @@ std::string ChanceText(const v1::Plan& plan) {
   return absl::StrFormat("; %.0f %% likely to fit", 100 * plan.fit_chance());
 }
 
-// Whose types of gradients and of the optimizer's state are taken, where that is a recipe's.
+// Whose types of gradients and of the optimizer's state are taken where the request leaves them
+// open, if that is a recipe's.
 std::string RecipeWords(const v1::Memory& memory) {
   if (memory.recipe().empty()) return "";
-  return absl::StrCat("gradients and optimizer state as Megatron-Bridge's own recipe ",
-                      memory.recipe(), " has them");
+  return absl::StrCat(
+      "of gradients and optimizer state, where not given, as Megatron-Bridge's own ", "recipe ",
+      memory.recipe(), " has them");
 }
 
 // The lines above tables: the verdict, what decides it, and the run. Brief ones have no capacity.

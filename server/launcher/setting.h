@@ -153,7 +153,7 @@ constexpr Setting Passes(const char* starts) { return {.name = starts, .passes =
 
 // Settings that matter and that no field stands for, as Passes() names them. A document's are
 // passed over where they are off: false, 0, empty, "none" or "no". Where `field` is given, it
-// closes them.
+// closes those that lower memory.
 void ReadUnmodelled(const Setting& setting, Reading& reading);
 constexpr Setting Matters(const char* names, Effect effect, const char* about = "",
                           const char* field = "") {
