@@ -19,8 +19,8 @@ int ZeroOf(const v1::RunLayout& layout) {
 void AddRecomputeFlags(const v1::LayoutOption& option, std::vector<std::string>& out) {
   const auto& kernels = option.layout().kernels();
   const bool full = option.recompute() == v1::RECOMPUTE_POLICY_FULL;
-  const bool selective = option.recompute() == v1::RECOMPUTE_POLICY_SELECTIVE;
-  out.push_back(absl::StrCat("--recompute=", full ? "full" : selective ? "selective" : "none"));
+  out.push_back(absl::StrCat("--recompute=",
+                             EnumName(std::max(option.recompute(), v1::RECOMPUTE_POLICY_NONE))));
   if (full && kernels.recomputed_layers_per_block() > 1) {
     out.push_back(absl::StrCat("--recompute-block=", kernels.recomputed_layers_per_block()));
   }
@@ -81,6 +81,7 @@ std::string KernelWords(const v1::LayoutOption& option) {
 
 std::string RecomputeWords(const v1::LayoutOption& option) {
   const auto& kernels = option.layout().kernels();
+  if (option.recompute() == v1::RECOMPUTE_POLICY_OPERATORS) return "operators";
   if (option.recompute() == v1::RECOMPUTE_POLICY_FULL) {
     const int64_t layers = kernels.recomputed_layers_per_block();
     return layers > 1 ? absl::StrCat("full by ", layers) : "full";

@@ -49,6 +49,7 @@ constexpr ModelCodeTraits PlainCode() {
   out.fused_projections = {false, kLlamaModel};
   out.fuses_gated_experts = {true, kNoSuchOption};
   out.recomputes_modules = {false, kNoSuchOption};
+  out.recomputes_operators = {false, kNoSuchOption};
   out.fused_loss = {true, kLigerOps};
   out.stages = {true, "pytorch/pytorch, torch/distributed/pipelining/stage.py @01386103"};
   return out;
@@ -75,6 +76,7 @@ constexpr ModelCodeTraits MegatronCode() {
                        "NVIDIA/Megatron-LM, megatron/core/tensor_parallel/layers.py @d98e8a64"};
   out.recomputes_modules = {
       true, "NVIDIA/Megatron-LM, megatron/core/transformer/transformer_config.py @d98e8a64"};
+  out.recomputes_operators = {false, kNoSuchOption};
   out.fused_loss = {false, kMegatronArguments};  // refuses cross_entropy_fusion_impl te
   out.stages = {true, "NVIDIA/Megatron-LM, megatron/core/pipeline_parallel/schedules.py @d98e8a64"};
   return out;
@@ -98,6 +100,8 @@ constexpr ModelCodeTraits TorchtitanCode() {
   out.loss.source = "pytorch/torchtitan, torchtitan/components/loss.py @b5bcd76c6";
   out.attention.source = kTitanModelFiles;
   out.fused_projections.source = kTitanModelFiles;
+  out.recomputes_operators = {
+      true, "pytorch/torchtitan, torchtitan/distributed/activation_checkpoint.py @v0.2.2"};
   return out;
 }
 

@@ -61,8 +61,9 @@ struct ModelCodeTraits {
   // Norms, latent projections and the activation functions of grouped experts can be recomputed
   // apart from their layer.
   Cited<bool> recomputes_modules = {};
-  Cited<bool> fused_loss = {};  // a loss whose gradient overwrites the logits
-  Cited<bool> stages = {};      // can be cut into pipeline stages
+  Cited<bool> recomputes_operators = {};  // all but those of a list: SavedProducts
+  Cited<bool> fused_loss = {};            // a loss whose gradient overwrites the logits
+  Cited<bool> stages = {};                // can be cut into pipeline stages
 };
 
 // "transformers".

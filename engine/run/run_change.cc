@@ -65,7 +65,7 @@ class ChangeList {
     const bool none = choice_.recompute == RecomputePolicy::kNone;
     const bool full = choice_.recompute == RecomputePolicy::kFull;
     const Recomputation& again = kernels_.recomputation;
-    if (!full && !(again.activation_function && again.norm_outputs)) {
+    if (!RepeatsLayers(choice_.recompute) && !(again.activation_function && again.norm_outputs)) {
       Add(RunSetting::kRecomputedParts, 1);
     }
     if (none && IsUnfused()) Add(RunSetting::kSelectiveRecompute, 1);

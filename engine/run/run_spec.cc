@@ -232,10 +232,11 @@ void CheckLengths(const TrainingSpec& training, const ArchitectureSpec& spec,
   FieldViolations found;
   CheckTrainingStep(StepOf(training), spec, "step", found);
   for (const FieldViolation& violation : found.all()) {
-    violations.AddOnce(absl::EndsWith(violation.field, "encoder_length")
-                           ? "training.encoder_sequence_length"
-                           : "training.sequence_length",
-                       violation.description);
+    const absl::string_view field =
+        absl::EndsWith(violation.field, "encoder_length") ? "training.encoder_sequence_length"
+        : absl::EndsWith(violation.field, "recompute")    ? "training.recompute"
+                                                          : "training.sequence_length";
+    violations.AddOnce(field, violation.description);
   }
 }
 

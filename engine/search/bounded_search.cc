@@ -28,6 +28,10 @@ namespace {
 
 bool IsFull(const Recomputation& again) { return again.policy == RecomputePolicy::kFull; }
 
+bool IsByOperator(const Recomputation& again) {
+  return again.policy == RecomputePolicy::kOperators;
+}
+
 bool IsSubset(const Recomputation& a, const Recomputation& b) {
   return a.policy <= b.policy && a.norm_outputs <= b.norm_outputs &&
          a.activation_function <= b.activation_function &&
@@ -37,6 +41,8 @@ bool IsSubset(const Recomputation& a, const Recomputation& b) {
 // Recomputes at most what `b` does, so that it keeps at least as much.
 bool KeepsMore(const Recomputation& a, const Recomputation& b) {
   if (IsFull(a)) return IsFull(b) && a.layers_per_block == b.layers_per_block;
+  // Sums that are saved by operator are in no other list.
+  if (IsByOperator(a) != IsByOperator(b)) return IsFull(b);
   return IsFull(b) || IsSubset(a, b);
 }
 

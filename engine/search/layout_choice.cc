@@ -36,7 +36,7 @@ void SetField(const LayoutField&, const Recomputation&, RunLayout&) {}
 void AddRecompute(const Recomputation& choice, JobChoice& run) {
   Recomputation& parts = run.layout.kernels.recomputation;
   if (choice.policy != RecomputePolicy::kNone) run.recompute = choice.policy;
-  if (choice.policy == RecomputePolicy::kFull) parts = {};
+  if (RepeatsLayers(choice.policy)) parts = {};
   if (choice.layers_per_block > 1) parts.layers_per_block = choice.layers_per_block;
   parts.norm_outputs |= choice.norm_outputs;
   parts.activation_function |= choice.activation_function;

@@ -233,6 +233,10 @@ class SpaceBuilder {
       with(&Recomputation::latent_up_projections, true);
     }
     if (IsUnfused()) with(&Recomputation::policy, RecomputePolicy::kSelective);
+    if (traits_.recomputes_operators.value && !IsUnfused() &&
+        PartOfUnknownOperators(context_.spec).empty()) {
+      out_.recompute.push_back({.policy = RecomputePolicy::kOperators});
+    }
     for (const int32_t layers : PowersOfTwo(kMaxBlockLayers)) {
       out_.recompute.push_back({.policy = RecomputePolicy::kFull, .layers_per_block = layers});
     }
@@ -281,6 +285,7 @@ double GuessWithin(const LayoutChoice& choice, const LayoutGroup& group, const L
   double losses = 0.01 * again.norm_outputs + 0.01 * again.activation_function +
                   0.04 * (again.policy == RecomputePolicy::kSelective) +
                   0.04 * again.latent_up_projections +
+                  0.15 * (again.policy == RecomputePolicy::kOperators) +
                   0.32 * (again.policy == RecomputePolicy::kFull);
   if (choice.tensor > 1 && !choice.sequence_parallel) losses += 0.05;
   if (choice.zero_stage == ZeroStage::kParameters && choice.pipeline > 1) losses += 0.2 * count;

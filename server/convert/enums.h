@@ -44,7 +44,7 @@ using MemoryEffectPair = SameNumbers<MemoryEffect::kRaises, v1::MemoryEffect_MAX
 using ZeroStagePair = OneLater<ZeroStage::kParameters, v1::ZeroStage_MAX>;
 using WeightScalingPair = OneLater<WeightScaling::kMx, v1::WeightStorage::Scaling_MAX>;
 using AttentionKernelPair = OneLater<AttentionKernel::kUnfused, v1::KernelChoices::Attention_MAX>;
-using RecomputePolicyPair = OneLater<RecomputePolicy::kFull, v1::RecomputePolicy_MAX>;
+using RecomputePolicyPair = OneLater<RecomputePolicy::kOperators, v1::RecomputePolicy_MAX>;
 using LossKindPair = OneLater<LossKind::kVocabularyParallelCompiled, v1::KernelChoices::Loss_MAX>;
 using ExpertDispatchPair =
     OneLater<ExpertDispatch::kAllGather, v1::KernelChoices::ExpertDispatch_MAX>;

@@ -10,6 +10,7 @@ function recomputeWords({ layout, recompute }: LayoutOptionJson): string {
     const layers = Number(kernels?.recomputedLayersPerBlock ?? 1);
     return layers > 1 ? `full, by ${layers} layers` : "full";
   }
+  if (recompute === "RECOMPUTE_POLICY_OPERATORS") return "by operator";
   const parts = [
     recompute === "RECOMPUTE_POLICY_SELECTIVE" && "selective",
     kernels?.recomputeNormOutputs && "norms",

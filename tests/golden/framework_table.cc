@@ -121,6 +121,7 @@ class Lines {
     Row("softmax of attention in fp32, and a cast", traits.wide_softmax);
     Row("fp32 copies of the logits that losses read", traits.logit_copies);
     Row("norms, latents and experts' activations recomputed alone", traits.recomputes_modules);
+    Row("all of a layer recomputed but a list of operators", traits.recomputes_operators);
     Row("a loss that overwrites the logits", traits.fused_loss);
     Row("can be cut into pipeline stages", traits.stages);
   }

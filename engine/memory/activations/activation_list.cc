@@ -70,6 +70,27 @@ void ActivationList::AddNorm(ActivationRow row, const NormUse& use) {
   Add(row);
 }
 
+void ActivationList::AddSaved(ActivationRow row) {
+  if (saved_ == nullptr || !Needs(ActivationSite::kLayerOutput)) return;
+  row.saved = true;
+  row.kept_for = "in place of computing it again";
+  row.source = activation_source::kOperators;
+  Add(row);
+}
+
+// A rank's part of the sum is of all tokens; the sum is scattered.
+void ActivationList::AddSavedOutput(absl::string_view name) {
+  ActivationRow row = {.name = name,
+                       .shape = "b s h",
+                       .cut = ActivationCut::kContext,
+                       .width = context_.spec.hidden_size,
+                       .step = BackwardStep::kOutput};
+  if (Saves(name)) AddSaved(row);
+  row.name = "scattered_sum";
+  row.cut = ActivationCut::kSequence;
+  if (SequenceRanks(batch(), context_.layout) > 1) AddSaved(row);
+}
+
 void ActivationList::AddMatmulInput(ActivationRow row, ActivationSite activation) {
   row.for_weights = true;
   if (place_.gradients == nullptr) return Add(row);
@@ -154,9 +175,9 @@ DataType ActivationList::TypeOf(ElementKind kind) const {
 }
 
 void ActivationList::ListRow(const ActivationRow& row, CheckedInt elements) {
-  ActivationTensors* const rows = !row.again || for_weights_ ? rows_
-                                  : steps_                   ? steps_->again_rows
-                                                             : nullptr;
+  ActivationTensors* const rows = !IsAgain(row) || for_weights_ ? rows_
+                                  : steps_                      ? steps_->again_rows
+                                                                : nullptr;
   const int64_t element_bytes = BytesOf(row.kind);
   const CheckedInt size = elements * element_bytes;
   if (rows == nullptr || size.value() == 0) return;

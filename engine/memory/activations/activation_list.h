@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/checked_math.h"
 #include "engine/memory/activations/activation_tensor.h"
+#include "engine/model/flops/saved_products.h"
 #include "engine/model/trace/gradient_flow.h"
 #include "engine/model/trace/micro_batch.h"
 
@@ -58,6 +59,7 @@ struct ActivationRow {
   CheckedInt width = 0;
   BackwardStep step = BackwardStep::kAfterNorm;  // of a layer's branch: the last step to read it
   bool again = false;                            // recomputed instead of kept
+  bool saved = false;                            // by recomputation by operator, too
   bool for_weights = false;                      // an operand of a weight gradient
   bool of_core = false;                          // attention's core makes it
   absl::string_view kept_for = {};
@@ -121,6 +123,17 @@ class ActivationList {
   void Enter(absl::string_view module) { module_ = module; }
   void EnterBranch(LayerBranch branch) { branch_ = branch; }
   LayerBranch branch() const { return branch_; }
+  // From here on, recomputes all rows but those that recomputation by operator saves; null: again
+  // as the rows say. The caller keeps `saved`.
+  void RecomputeAllBut(const SavedProducts* saved) { saved_ = saved; }
+  // True where the output of the matrix `name` of this module is saved.
+  bool Saves(absl::string_view name) const {
+    return saved_ != nullptr && saved_->Has(module_, name);
+  }
+  // Adds a saved tensor that no gradient reads: it only takes the place of computing it again.
+  void AddSaved(ActivationRow row);
+  // Adds what is saved of the last matrix of a branch.
+  void AddSavedOutput(absl::string_view name);
   // Sets the routed token slots per sequence of the experts on this GPU.
   void SetExpertSlots(CheckedInt slots_per_sequence);
 
@@ -208,16 +221,20 @@ class ActivationList {
   void AddElements(const ActivationRow& row, CheckedInt elements) {
     if (for_weights_ && !row.for_weights) return;
     const CheckedInt size = elements * BytesOf(row.kind);
-    if (!row.again || for_weights_) total_ = total_ + size * place_.layers;
+    if (!IsAgain(row) || for_weights_) total_ = total_ + size * place_.layers;
     if (steps_ != nullptr) AddStep(row, size);
     if (lists_) ListRow(row, elements);
+  }
+  bool IsAgain(const ActivationRow& row) const {
+    return row.again || (saved_ != nullptr && !row.saved);
   }
   void AddStep(const ActivationRow& row, CheckedInt size) {
     LayerSteps& steps = *steps_;
     steps.all = steps.all + size;
-    steps.any_again = steps.any_again || row.again;
+    const bool again = IsAgain(row);
+    steps.any_again = steps.any_again || again;
     if (!steps.all.ok()) return;
-    BytesByPosition& bytes = row.again ? steps.again : steps.kept;
+    BytesByPosition& bytes = again ? steps.again : steps.kept;
     bytes[BackwardPosition{branch_, row.step}.index()] += size.value();
   }
   // Called where rows are listed.
@@ -232,6 +249,7 @@ class ActivationList {
   bool for_weights_ = false;
   ActivationPlace place_ = {};
   absl::string_view module_;
+  const SavedProducts* saved_ = nullptr;
   LayerBranch branch_ = LayerBranch::kFeedForward;
   std::array<int64_t, kElementKindCount> element_bytes_;
   std::array<CheckedInt, kActivationCutCount> rows_by_cut_ = {0, 0, 0, 0, 0};

@@ -111,6 +111,8 @@ namespace activation_source {
 inline constexpr char kLayer[] = "Korthikanti et al. 2022 (arXiv 2205.05198) section 4.1";
 inline constexpr char kEnds[] = "Korthikanti et al. 2022 (arXiv 2205.05198) section 4.3";
 inline constexpr char kFullRecompute[] = "Korthikanti et al. 2022 (arXiv 2205.05198) section 5";
+inline constexpr char kOperators[] =
+    "pytorch/torchtitan, torchtitan/distributed/activation_checkpoint.py";
 inline constexpr char kStageOutput[] = "pytorch/pytorch, torch/distributed/pipelining/stage.py";
 inline constexpr char kFlash[] = "Dao et al. 2022 (arXiv 2205.14135) section 3.1";
 inline constexpr char kWeightGradient[] = "Qi et al. 2023 (arXiv 2401.10241) section 2";

@@ -25,6 +25,7 @@ class AttentionRows {
       AddLatent({.name = "query_latent",
                  .shape = "b s q",
                  .width = latent.query_rank,
+                 .saved = out_.Saves("query_down"),
                  .kept_for = "gradient of the latent's norm"},
                 ActivationSite::kQueryLatent);
       AddNormed({.name = "query_latent_normed",
@@ -36,6 +37,7 @@ class AttentionRows {
     AddLatent({.name = "key_value_latent",
                .shape = "b s r+r'",
                .width = latent.key_value_rank + latent.rotary_size,
+               .saved = out_.Saves("key_value_down"),
                .kept_for = "gradient of the latent's norm"},
               ActivationSite::kKeyValueLatent);
     AddNormed({.name = "key_value_latent_normed",
@@ -53,10 +55,12 @@ class AttentionRows {
     ActivationRow query = {.name = "query_norm_input",
                            .kind = copies ? Kind::kFp32 : Kind::kCompute,
                            .step = BackwardStep::kHeadNorms,
+                           .saved = saves_query(),
                            .kept_for = "gradient of the query norm",
                            .source = source::kChainRule};
     ActivationRow key = query;
     key.name = "key_norm_input";
+    key.saved = out_.Saves("key");
     key.shape = "b s g d";
     key.width = attention_.query_key_head_size;
     key.kept_for = "gradient of the key norm";
@@ -64,6 +68,7 @@ class AttentionRows {
     if (Needs(ActivationSite::kKey)) AddKeys(key);
     if (!copies || (out_.gradients() != nullptr && out_.gradients()->trained.empty())) return;
     query.kind = key.kind = Kind::kCompute;
+    query.saved = key.saved = false;
     query.name = "query_normalised";
     key.name = "key_normalised";
     query.kept_for = key.kept_for = "gradient of the norm's weight";
@@ -75,23 +80,33 @@ class AttentionRows {
   void AddOperands() {
     const bool again =
         attention_.latent.has_value() && out_.batch().recomputation.latent_up_projections;
+    const bool normed = attention_.query_key_norm != QueryKeyNorm::kNone;
     ActivationRow row = {.name = "query",
                          .step = BackwardStep::kCore,
                          .again = again,
+                         .saved = !normed && saves_query(),
                          .kept_for = "gradient of keys",
                          .source = source::kLayer};
     if (ReadsOperand(ActivationSite::kKey)) AddQuery(row);
     row.name = "key";
     row.shape = "b s g d";
     row.width = attention_.query_key_head_size;
+    row.saved = !normed && out_.Saves("key");
     row.kept_for = "gradient of queries";
     if (ReadsOperand(ActivationSite::kQuery)) AddKeys(row, core_key_heads());
     row.name = "value";
     row.shape = "b s g v";
     row.width = attention_.value_head_size;
     row.step = flash() ? BackwardStep::kCore : BackwardStep::kValues;
+    row.saved = out_.Saves("value");
     row.kept_for = "gradient of scores";
     if (ReadsOperand(ActivationSite::kScores)) AddKeys(row, core_key_heads());
+    if (!attention_.latent.has_value() || !out_.Saves("key_value_up")) return;
+    out_.AddSaved({.name = "key_value_up",
+                   .shape = "b s a d-r'+v",
+                   .cut = Cut::kTensor,
+                   .width = CheckedInt(heads_) * UpSizeOf(*attention_.latent),
+                   .step = BackwardStep::kCore});
   }
 
   void AddCore() {
@@ -105,6 +120,7 @@ class AttentionRows {
                 .width = heads_,
                 .step = BackwardStep::kCore,
                 .again = core_again(),
+                .saved = true,
                 .kept_for = "computing scores again in the fused backward",
                 .source = source::kFlash});
       // Where the next matrix reads the same tensor, one tensor serves both.
@@ -116,6 +132,7 @@ class AttentionRows {
       AddHeads({.name = "heads",
                 .step = BackwardStep::kCore,
                 .again = core_again() && !shared && !(gated() && !returns_heads()),
+                .saved = true,
                 .for_weights = shared,
                 .kept_for = shared ? "gradient of scores, weight gradient of output"
                                    : "gradient of scores"});
@@ -152,6 +169,11 @@ class AttentionRows {
   }
 
  private:
+  // Features of a head that the latent of keys and values makes.
+  int64_t UpSizeOf(const LatentSpec& latent) const {
+    return attention_.query_key_head_size - latent.rotary_size + attention_.value_head_size;
+  }
+  bool saves_query() const { return out_.Saves("query") || out_.Saves("query_up"); }
   bool gated() const { return attention_.output_gate != OutputGate::kNone; }
   bool flash() const { return out_.batch().attention == AttentionKernel::kFlash; }
   // True where the core's output is exchanged: the matrix after it, or the gate, reads another
@@ -216,12 +238,10 @@ class AttentionRows {
                             .shape = "b s r+r'",
                             .width = latent.key_value_rank + latent.rotary_size},
                            input);
-    const int64_t features =
-        attention_.query_key_head_size - latent.rotary_size + attention_.value_head_size;
     out_.AddOutputGradient({.name = "key_value_up.output_gradient",
                             .shape = "b s a d-r'+v",
                             .cut = Cut::kTensor,
-                            .width = CheckedInt(heads_) * features},
+                            .width = CheckedInt(heads_) * UpSizeOf(latent)},
                            ActivationSite::kKeyValueLatent);
   }
 
@@ -315,6 +335,7 @@ void AddAttentionRows(const AttentionSpec& attention, bool cross, ActivationList
   rows.AddNormInputs();
   rows.AddOperands();
   rows.AddCore();
+  out.AddSavedOutput("output");
   if (out.WaitsFor(MatmulUse())) rows.AddOutputGradients();
 }
 

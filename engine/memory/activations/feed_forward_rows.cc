@@ -52,11 +52,14 @@ void AddInnerRows(const InnerRows& inner, ActivationList& out) {
                        .cut = inner.cut,
                        .width = inner.width,
                        .step = BackwardStep::kCore,
+                       .saved = out.Saves("gate"),
                        .kept_for = "gradient of the activation function",
                        .source = gated ? source::kChainRule : source::kLayer};
   if (gated && inner.needs) out.Add(row);
   row.name = "up";
+  row.saved = out.Saves("up");
   if (inner.needs) out.Add(row);
+  row.saved = false;
   // The product of eager code reads the activated gate, too.
   row.name = "activated_gate";
   row.kept_for = "gradient of up";
@@ -122,6 +125,22 @@ void AddGatheredRoutes(const ExpertsSpec& experts, ActivationList& out) {
   out.Add(row);
 }
 
+// What experts' ranks exchange, there and back.
+void AddSavedExchanges(const ExpertsSpec& experts, ActivationList& out) {
+  if (out.context().layout.expert_parallel_size == 1) return;
+  const int64_t width = ExpertWidth(experts, out.context().spec.hidden_size);
+  out.AddSaved({.name = "received",
+                .shape = RoutedShape(experts),
+                .cut = Cut::kExpertTokens,
+                .width = width,
+                .step = BackwardStep::kInput});
+  out.AddSaved({.name = "returned",
+                .shape = RoutedShape(experts),
+                .cut = Cut::kSequence,
+                .width = CheckedInt(experts.experts_per_token) * width,
+                .step = BackwardStep::kOutput});
+}
+
 void AddRoutedRows(const ExpertsSpec& experts, ActivationList& out) {
   const int64_t hidden = ExpertWidth(experts, out.context().spec.hidden_size);
   AddExpertLatentRows(experts, out);
@@ -157,6 +176,7 @@ void AddRoutedRows(const ExpertsSpec& experts, ActivationList& out) {
                          .width = hidden},
                         ActivationSite::kExpertInner);
   if (!scaled_before && router) AddExpertOutputRow(experts, out);
+  AddSavedExchanges(experts, out);
 }
 
 void AddSharedRows(const ExpertsSpec& experts, ActivationList& out) {
@@ -171,6 +191,7 @@ void AddSharedRows(const ExpertsSpec& experts, ActivationList& out) {
        .inner = ActivationSite::kSharedExpertInner,
        .needs = out.Needs(ActivationSite::kSharedExpertInner)},
       out);
+  out.AddSavedOutput("down");
   if (!experts.shared_expert_gate) return;
   ActivationRow row = {.name = "token_gate",
                        .shape = "b s",
@@ -201,6 +222,7 @@ void AddFeedForwardRows(const FeedForwardSpec& feed_forward, ActivationList& out
                 .inner = ActivationSite::kFeedForwardInner,
                 .needs = out.Needs(ActivationSite::kFeedForwardInner)},
                out);
+  out.AddSavedOutput("down");
 }
 
 void AddExpertRows(const ExpertsSpec& experts, ActivationList& out) {

@@ -16,6 +16,12 @@ class LayerRows {
   LayerRows(const LayerSpec& layer, ActivationList& out)
       : layer_(layer), norms_(layer.norms), out_(out) {}
 
+  // From here on, adds no row for the layer's input.
+  void SkipInput() {
+    skipped_ =
+        MixesTokens(layer_) ? ActivationSite::kAttentionInput : ActivationSite::kFeedForwardInput;
+  }
+
   // Attention, a mixer, or both of one input. The backward pass of a mixer comes first.
   void AddMixing() {
     if (!MixesTokens(layer_)) return;
@@ -117,7 +123,7 @@ class LayerRows {
   // dx of a norm needs x even where its scale is frozen, so a frozen norm keeps its input wherever
   // a gradient flows through it.
   void AddNorm(bool present, absl::string_view name, ActivationSite made) {
-    if (!present || !out_.Needs(made)) return;
+    if (!present || !out_.Needs(made) || made == skipped_) return;
     const bool after = made == ActivationSite::kAfterAttention ||
                        made == ActivationSite::kAfterCrossAttention ||
                        made == ActivationSite::kExpertSum || made == ActivationSite::kLayerOutput;
@@ -131,6 +137,7 @@ class LayerRows {
   }
 
   void AddInput(bool normed, Kind kind, ActivationSite read) {
+    if (!normed && read == skipped_) return;
     ActivationRow row = {.name = "input",
                          .shape = "b s h",
                          .kind = kind,
@@ -204,12 +211,27 @@ class LayerRows {
   const LayerSpec& layer_;
   const LayerNorms& norms_;
   ActivationList& out_;
+  absl::optional<ActivationSite> skipped_ = {};
 };
+
+// The layer's input, which no other row stands for, and of the others what is saved.
+void AddRowsByOperator(const LayerSpec& layer, ActivationList& out) {
+  const SavedProducts saved(layer);
+  LayerRows rows(layer, out);
+  AddLayerInputRow(out, InputPositionOf(layer));
+  if (KeepsItsInput(layer, out.batch())) rows.SkipInput();
+  out.RecomputeAllBut(&saved);
+  rows.AddMixing();
+  rows.AddFeedForward();
+  out.RecomputeAllBut(nullptr);
+}
 
 }  // namespace
 
 void AddLayerRows(const LayerSpec& layer, ActivationList& out) {
-  if (out.batch().recomputation.policy == RecomputePolicy::kFull) return AddLayerInputRow(out);
+  const RecomputePolicy policy = out.batch().recomputation.policy;
+  if (policy == RecomputePolicy::kFull) return AddLayerInputRow(out);
+  if (policy == RecomputePolicy::kOperators) return AddRowsByOperator(layer, out);
   LayerRows rows(layer, out);
   rows.AddMixing();
   rows.AddCrossAttention();
@@ -217,13 +239,29 @@ void AddLayerRows(const LayerSpec& layer, ActivationList& out) {
   if (out.WaitsFor(MatmulUse())) rows.AddOutputGradients();
 }
 
-void AddLayerInputRow(ActivationList& out) {
+BackwardPosition InputPositionOf(const LayerSpec& layer) {
+  const auto at = [](LayerBranch branch, bool normed) {
+    return BackwardPosition{branch, normed ? BackwardStep::kBeforeNorm : BackwardStep::kInput};
+  };
+  if (MixesTokens(layer)) {
+    return at(LayerBranch::kAttention, layer.norms.before_attention);
+  }
+  if (layer.cross_attention.has_value()) {
+    return at(LayerBranch::kCrossAttention, layer.norms.before_cross_attention);
+  }
+  return at(LayerBranch::kFeedForward, layer.norms.before_feed_forward);
+}
+
+void AddLayerInputRow(ActivationList& out, const BackwardPosition& freed) {
   if (!out.Needs(ActivationSite::kLayerOutput)) return;
   out.Enter("layer");
+  out.EnterBranch(freed.branch);
   out.Add({.name = "input",
            .shape = "b s h",
            .kind = out.ResidualKind(),
            .width = out.context().spec.hidden_size,
+           .step = freed.step,
+           .saved = true,
            .kept_for = "computing the layer again",
            .source = source::kFullRecompute});
 }

@@ -32,8 +32,11 @@ void AddExpertRows(const ExpertsSpec& experts, ActivationList& out);
 // Adds all rows of a layer under the batch's recomputation.
 void AddLayerRows(const LayerSpec& layer, ActivationList& out);
 
-// Adds the row that a layer keeps under full recomputation: its input.
-void AddLayerInputRow(ActivationList& out);
+// Adds the row that a layer keeps to be computed again: its input, which `freed` frees.
+void AddLayerInputRow(ActivationList& out, const BackwardPosition& freed = {});
+
+// The position that frees the layer's own input, which the forward pass reads first.
+BackwardPosition InputPositionOf(const LayerSpec& layer);
 
 // True where the layer's first norm, or its first matrix, keeps the layer's input itself and no
 // cast of it.

@@ -69,7 +69,7 @@ class CastWeights {
 CastWeights::CastWeights(const CopiesContext& context, int64_t stage)
     : context_(context),
       stage_(stage),
-      recomputes_(context.job.batch.recomputation.policy == RecomputePolicy::kFull),
+      recomputes_(RepeatsLayers(context.job.batch.recomputation.policy)),
       one_block_(recomputes_ && context.job.layout.pipeline_parallel_size == 1),
       layers_per_block_(context.job.batch.recomputation.layers_per_block) {
   if (one_block_) FindLargestBlock();

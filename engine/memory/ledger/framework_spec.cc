@@ -273,6 +273,13 @@ void CheckRefusals(const FrameworkTraits& traits, const ArchitectureSpec& spec,
   }
   if (!pipeline) return;
   if (!any_schedule && (traits.schedules.value & ScheduleBitOf(job.pipeline.schedule)) == 0) {
+  if (job.batch.recomputation.policy == RecomputePolicy::kOperators &&
+      !traits.recomputes_operators.value) {
+    refuse("training.recompute",
+           "whose operators are not listed: write NONE, SELECTIVE or FULL, or torchtitan as "
+           "layout.framework.kind",
+           traits.recomputes_operators.source);
+  }
     refuse("layout.schedule",
            "whose pipelines run in other orders: write "
            "PIPELINE_SCHEDULE_ONE_FORWARD_ONE_BACKWARD, or another layout.framework.kind",

@@ -16,20 +16,6 @@
 namespace sextant {
 namespace {
 
-// The position that frees the layer's own input, which the forward pass reads first.
-BackwardPosition InputPositionOf(const LayerSpec& layer) {
-  const auto at = [](LayerBranch branch, bool normed) {
-    return BackwardPosition{branch, normed ? BackwardStep::kBeforeNorm : BackwardStep::kInput};
-  };
-  if (MixesTokens(layer)) {
-    return at(LayerBranch::kAttention, layer.norms.before_attention);
-  }
-  if (layer.cross_attention.has_value()) {
-    return at(LayerBranch::kCrossAttention, layer.norms.before_cross_attention);
-  }
-  return at(LayerBranch::kFeedForward, layer.norms.before_feed_forward);
-}
-
 // Full recomputation. The layer's input is the tensor that its first norm, or its first matrix,
 // keeps, unless a matrix keeps a narrower copy.
 LayerSteps AllAgain(const ActivationContext& context, const ActivationPlace& place,

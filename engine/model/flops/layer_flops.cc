@@ -3,6 +3,7 @@
 #include "absl/strings/match.h"
 #include "engine/model/block/mixer_block.h"
 #include "engine/model/flops/activation_flow.h"
+#include "engine/model/flops/saved_products.h"
 
 namespace sextant {
 namespace {
@@ -64,7 +65,9 @@ class LayerCount {
         state_(state),
         needs_(NeedsOf(group, state)),
         layers_(static_cast<double>(state.layers)),
-        tally_(tally) {}
+        tally_(tally) {
+    if (group.recompute == RecomputePolicy::kOperators) saved_.emplace(group.layer);
+  }
 
   void AddProducts() {
     for (const WeightTensor& tensor : group_.tensors) {
@@ -106,7 +109,7 @@ class LayerCount {
 
  private:
   bool RecomputesLayer() const {
-    return group_.recompute == RecomputePolicy::kFull && needs_.Has(ActivationSite::kLayerOutput);
+    return RepeatsLayers(group_.recompute) && needs_.Has(ActivationSite::kLayerOutput);
   }
 
   void AddProduct(const WeightTensor& tensor) {
@@ -116,12 +119,13 @@ class LayerCount {
         reads == ActivationSite::kEncoderOutput ? group_.encoder_tokens : group_.tokens;
     // The input of an adapter's second matrix is the output of its first, which is trained.
     const bool inner = tensor.role == WeightRole::kAdapterUp;
+    const bool saved = saved_.has_value() && saved_->Has(tensor.module, tensor.name);
     tally_.Add(
         ComponentOf(tensor.component),
         PassesOf({.forward = ProductOf(tensor) * tokens * layers_,
                   .input_needs_gradient = inner || (needs_.Has(reads) && !IsDetached(tensor)),
                   .trained = IsTrained(tensor, state_.frozen),
-                  .recomputed = RecomputesLayer(),
+                  .recomputed = RecomputesLayer() && !saved,
                   .capacity = routed ? group_.expert_capacity : 1}));
   }
 
@@ -132,8 +136,8 @@ class LayerCount {
     const double heads =
         kFlopsPerMultiplyAdd * layers_ * static_cast<double>(core.attention.head_count);
     const bool backward = needs_.Has(core.heads);
-    const bool recomputed =
-        RecomputesLayer() || (group_.recompute == RecomputePolicy::kSelective && backward);
+    const bool recomputed = (RecomputesLayer() && !saved_.has_value()) ||
+                            (group_.recompute == RecomputePolicy::kSelective && backward);
     const int score_gradients = needs_.Has(core.query) + needs_.Has(core.key);
     const int value_gradients = needs_.Has(core.value) + needs_.Has(core.scores);
     ByMask<PassFlops> scores;
@@ -171,6 +175,7 @@ class LayerCount {
   const ActivationSet needs_;
   const double layers_;
   FlopsTally& tally_;
+  absl::optional<SavedProducts> saved_ = {};  // of recomputation by operator
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
+#include "engine/model/flops/saved_products.h"
 
 namespace sextant {
 namespace {
@@ -83,16 +84,27 @@ void CheckSequences(const TrainingStepSpec& step, const ArchitectureSpec& spec,
   if (violations.found_count() == faults) CheckTokens(step, path, violations);
 }
 
+void CheckRecompute(const TrainingStepSpec& step, const ArchitectureSpec& spec,
+                    absl::string_view path, FieldViolations& violations) {
+  if (step.recompute != RecomputePolicy::kOperators) return;
+  const absl::string_view part = PartOfUnknownOperators(spec);
+  if (part.empty()) return;
+  violations.Add(FieldPath(path, "recompute"),
+                 absl::StrCat("has no list of the operators of ", part,
+                              ", which the model has: choose NONE, SELECTIVE or FULL"));
+}
+
 }  // namespace
 
 absl::string_view RecomputePolicyName(RecomputePolicy policy) {
-  constexpr absl::string_view kNames[] = {"none", "selective", "full"};
+  constexpr absl::string_view kNames[] = {"none", "selective", "full", "operators"};
   return kNames[static_cast<size_t>(policy)];
 }
 
 void CheckTrainingStep(const TrainingStepSpec& step, const ArchitectureSpec& spec,
                        absl::string_view path, FieldViolations& violations) {
   CheckSequences(step, spec, FieldPath(path, "sequences"), violations);
+  CheckRecompute(step, spec, path, violations);
   if (!step.expert_capacity_factor.has_value()) return;
   if (!HasExperts(spec)) {
     violations.Add(FieldPath(path, "expert_capacity_factor"),

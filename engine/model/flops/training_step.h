@@ -25,7 +25,13 @@ enum class RecomputePolicy {
   kNone,
   kSelective,  // core attention: scores and their product with the values
   kFull,       // all layers
+  kOperators,  // of each layer all but what SavedProducts describes
 };
+
+// True where a layer's forward pass is repeated, wholly or in part.
+inline bool RepeatsLayers(RecomputePolicy policy) {
+  return policy == RecomputePolicy::kFull || policy == RecomputePolicy::kOperators;
+}
 
 struct TrainingStepSpec {
   std::vector<SequenceGroup> sequences = {};
@@ -35,7 +41,7 @@ struct TrainingStepSpec {
   absl::optional<double> expert_capacity_factor = {};
 };
 
-// "none", "selective", "full".
+// "none", "selective", "full", "operators".
 absl::string_view RecomputePolicyName(RecomputePolicy policy);
 
 // Appends the errors of `step` for `spec`, which may be unchecked, under paths that start with

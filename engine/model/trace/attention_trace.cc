@@ -189,7 +189,7 @@ class AttentionTrace {
   // Each head's key is its own part next to the rotary part that all heads share.
   void AddKeyAssembly(TracePass pass) {
     const TraceOperands both = {{projected_key_}, {value_}};
-    out_.Pass(pass, "assemble_key", both, both).reads = {};
+    out_.Pass(pass, "assemble_key", both, both).reads = key_value_up_.outputs;
   }
 
   // Queries, keys and values are computed again from their latents.

@@ -292,9 +292,10 @@ void AppendLayerTrace(const TraceContext& context, const TraceWeights& weights,
   if (context.flow != nullptr) {
     parts.gradients = &context.flow->Of(where.part, where.layer_kind, where.state);
   }
+  const RecomputePolicy policy = context.batch.recomputation.policy;
+  if (policy == RecomputePolicy::kOperators) builder.Save(SavedProducts(layer));
   LayerTrace(layer, parts).Add();
-  const bool all = context.batch.recomputation.policy == RecomputePolicy::kFull;
-  builder.Finish(all && parts.Needs(ActivationSite::kLayerOutput));
+  builder.Finish(RepeatsLayers(policy) && parts.Needs(ActivationSite::kLayerOutput));
 }
 
 }  // namespace sextant

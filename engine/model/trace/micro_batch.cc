@@ -84,13 +84,17 @@ class MicroBatchCheck {
       Add("recompute_latent_up_projections",
           "is of latent attention, which the model has not: leave it out");
     }
-    if (again.policy != RecomputePolicy::kFull) {
-      if (again.layers_per_block > 1) {
-        Add("recomputed_layers_per_block",
-            "is of full recomputation: leave it out, or choose that policy");
-      }
-      return;
+    if (again.policy != RecomputePolicy::kFull && again.layers_per_block > 1) {
+      Add("recomputed_layers_per_block",
+          "is of full recomputation: leave it out, or choose that policy");
     }
+    if (again.policy == RecomputePolicy::kOperators &&
+        batch_.attention == AttentionKernel::kUnfused) {
+      Add("attention",
+          "is unfused, whose scores recomputation by operator does not save: choose "
+          "FLASH, or another policy");
+    }
+    if (!RepeatsLayers(again.policy)) return;
     const struct {
       bool given;
       absl::string_view name;
@@ -99,7 +103,7 @@ class MicroBatchCheck {
                     {again.latent_up_projections, "recompute_latent_up_projections"}};
     for (const auto& s : switches) {
       if (!s.given) continue;
-      Add(s.name, "is part of full recomputation already: leave it out");
+      Add(s.name, "is part of that of layers already: leave it out");
     }
   }
 

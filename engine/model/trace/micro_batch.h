@@ -37,7 +37,8 @@ enum class ExpertDispatch {
 };
 
 // Recomputation. kSelective recomputes core attention; the switches below add to kNone and to
-// kSelective; kFull keeps only the input of every `layers_per_block`th layer.
+// kSelective; kFull keeps only the input of every `layers_per_block`th layer; kOperators keeps the
+// input of each layer and what its list saves.
 struct Recomputation {
   RecomputePolicy policy = RecomputePolicy::kNone;
   int64_t layers_per_block = 1;  // of kFull

@@ -113,6 +113,7 @@ struct TraceOp {
   TracePass pass = TracePass::kForward;
   TraceWork work = {};
   bool narrow = false;  // a product of operands in the type of matrix inputs, already quantised
+  bool saved = false;   // not repeated where the forward pass is
   int64_t launches = 1;
   double flops = 0;              // of matrix products, on this GPU
   double model_flops = 0;        // those that no other rank repeats, and no mask hides

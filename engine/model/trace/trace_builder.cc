@@ -24,6 +24,15 @@ int64_t LengthOf(const TraceContext& context, ModelPart part) {
   return encoder ? context.batch.encoder_sequence_length : context.batch.sequence_length;
 }
 
+// Under recomputation by operator.
+bool IsSaved(const TraceOp& op) {
+  if (op.saved || std::holds_alternative<AttentionWork>(op.work)) return true;
+  const auto* const collective = std::get_if<CollectiveWork>(&op.work);
+  return collective != nullptr && (collective->kind == CollectiveKind::kReduceScatter ||
+                                   collective->kind == CollectiveKind::kAllToAll ||
+                                   collective->kind == CollectiveKind::kRing);
+}
+
 }  // namespace
 
 TraceBuilder::TraceBuilder(const TraceContext& context, const TraceWeights& weights, ModelPart part,
@@ -181,6 +190,7 @@ void TraceBuilder::AddProductOp(TracePass pass, const Projection& projection,
                                                              : rows(TokenRows::kAll);
   TraceOp& op = Add(pass, projection.op);
   op.narrow = projection.narrow && narrows();
+  op.saved = product.saved;
   op.component = projection.component;
   op.flops = kFlopsPerMultiplyAdd * static_cast<double>(m) * static_cast<double>(product.n) *
              static_cast<double>(product.k);
@@ -196,7 +206,7 @@ void TraceBuilder::AddProductOp(TracePass pass, const Projection& projection,
   if (!product.trained && !product.routes) op.frozen_elements = weights;
   if (pass == TracePass::kForward || pass == TracePass::kRecompute) {
     op.reads = {input};
-    op.writes = projection.outputs;
+    op.writes = product.outputs.size() > 0 ? product.outputs : projection.outputs;
   } else if (pass == TracePass::kInputGradient) {
     op.reads = GradientsOf(projection.outputs);
     op.writes = {{projection.input, true}};
@@ -230,11 +240,17 @@ void TraceBuilder::AddProduct(const Projection& projection, const Product& produ
 // Matrices with the same gradients are one product where the framework fuses them.
 TraceBuilder::Products TraceBuilder::ProductsOf(const Projection& projection) const {
   Products out;
-  for (const absl::string_view name : projection.names) {
+  for (size_t i = 0; i < projection.names.size(); ++i) {
+    const absl::string_view name = projection.names[i];
     const Matrix matrix = Find(projection.module, name, WeightRole::kWeight);
     if (matrix.tensor == nullptr) continue;
-    const Product product = ProductOf(matrix, projection.split);
-    if (out.empty() || !context_.fused_projections || out.back().trained != product.trained) {
+    Product product = ProductOf(matrix, projection.split);
+    product.saved = saved_.has_value() && saved_->Has(projection.module, name);
+    if (projection.names.size() >= projection.outputs.size()) {
+      product.outputs = {projection.OutputOf(i)};
+    }
+    if (out.empty() || !context_.fused_projections || out.back().trained != product.trained ||
+        out.back().saved != product.saved) {
       out.push_back(product);
       continue;
     }
@@ -243,6 +259,7 @@ TraceBuilder::Products TraceBuilder::ProductsOf(const Projection& projection) co
     const int64_t n = fused.n + product.n;
     fused.model_share = (share(fused) + share(product)) / static_cast<double>(n);
     fused.n = n;
+    for (const TraceOperand& output : product.outputs) fused.outputs.Add(output);
   }
   return out;
 }
@@ -323,6 +340,7 @@ void TraceBuilder::Finish(bool recompute) {
     const size_t end = out_.ops.size();
     out_.ops.reserve(end + end - first_op_ + backward_.size());
     for (size_t i = first_op_; i < end; ++i) {
+      if (saved_.has_value() && IsSaved(out_.ops[i])) continue;
       out_.ops.push_back(out_.ops[i]);
       out_.ops.back().pass = TracePass::kRecompute;
     }

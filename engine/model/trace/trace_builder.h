@@ -10,10 +10,12 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "engine/model/architecture/architecture_spec.h"
 #include "engine/model/architecture/weight_tensor.h"
 #include "engine/model/block/block_place.h"
+#include "engine/model/flops/saved_products.h"
 #include "engine/model/sharding/parallel_layout.h"
 #include "engine/model/sharding/tensor_shard.h"
 #include "engine/model/trace/gradient_flow.h"
@@ -146,6 +148,9 @@ class TraceBuilder {
   };
   void AddNorm(const Norm& norm);
 
+  // Forward operations that `saved` and recomputation by operator save are not repeated.
+  void Save(const SavedProducts& saved) { saved_ = saved; }
+
   // Ends a layer: appends the backward operations in their order. With `recompute`, the forward
   // operations are repeated before them.
   void Finish(bool recompute);
@@ -169,7 +174,9 @@ class TraceBuilder {
     double model_share = 1;  // of its FLOPs that no other rank repeats
     bool trained = false;
     bool routes = false;
+    bool saved = false;  // in place of computing it again
     int64_t experts = 1;
+    TraceOperands outputs = {};  // empty: all of the projection's
   };
 
   Matrix Find(absl::string_view module, absl::string_view name, WeightRole role) const;
@@ -211,6 +218,7 @@ class TraceBuilder {
   std::array<int64_t, kTraceElementCount> element_bytes_;
   absl::InlinedVector<NarrowCopy, 8> narrow_copies_;
   bool keeps_narrow_ = false;  // the narrow copies stay for weight gradients
+  absl::optional<SavedProducts> saved_ = {};
   absl::string_view module_;
   Trace& out_;
   const size_t first_op_;

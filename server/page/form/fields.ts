@@ -113,6 +113,7 @@ export const GROUPS: Group[] = [
           NONE: "none",
           SELECTIVE: "selective",
           FULL: "full",
+          OPERATORS: "by operator",
         }),
       },
     ],

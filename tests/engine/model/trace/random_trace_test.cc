@@ -8,6 +8,7 @@
 #include "engine/model/architecture/check_architecture.h"
 #include "engine/model/architecture/model_weights.h"
 #include "engine/model/flops/count_flops.h"
+#include "engine/model/flops/saved_products.h"
 #include "engine/model/presets/presets.h"
 #include "gtest/gtest.h"
 #include "tests/engine/memory/ledger/random_job.h"
@@ -107,6 +108,26 @@ TEST(RandomTraceTest, FlopsAreTheCountsExactly) {
   }
 }
 
+// Recomputes the job by operator. False where its model's operators are not known.
+bool RecomputeByOperator(RandomJob& drawn) {
+  drawn.job.batch.recomputation = {.policy = RecomputePolicy::kOperators};
+  drawn.job.batch.attention = AttentionKernel::kFlash;
+  drawn.spec.adapters.reset();
+  drawn.job.batch.adapter_dropout = false;
+  return PartOfUnknownOperators(drawn.spec).empty();
+}
+
+TEST(RandomTraceTest, FlopsByOperatorAreTheCounts) {
+  int64_t jobs = 0;
+  for (uint32_t seed = 0; seed < kJobs && !HasFailure(); ++seed) {
+    RandomJob drawn = DrawJob(seed);
+    if (!RecomputeByOperator(drawn)) continue;
+    ExpectCountedFlops(drawn, seed);
+    ++jobs;
+  }
+  EXPECT_GT(jobs, 50);
+}
+
 // Gives the job's model mixers. False where none of its layers can have one under its layout.
 bool AddMixers(uint32_t seed, RandomJob& drawn) {
   if (!MixerDraw(seed).AddTo(drawn.spec, drawn.job.layout)) return false;
@@ -181,6 +202,23 @@ TEST(RandomTraceTest, KeptTensorsAreTheLedgers) {
         absl::StrCat("seed ", seed));
   }
   EXPECT_GT(layers, 1000);
+}
+
+// Ranks that scatter sums save these apart from their parts, and those that exchange tokens what
+// they receive, which the trace has as one: OperatorActivationsTest counts them.
+TEST(RandomTraceTest, KeptTensorsByOperatorAreTheLedgers) {
+  int64_t layers = 0;
+  for (uint32_t seed = 0; seed < kJobs && !HasFailure(); ++seed) {
+    RandomJob drawn = DrawJob(seed);
+    if (!RecomputeByOperator(drawn)) continue;
+    if (drawn.job.layout.expert_parallel_size > 1) continue;
+    drawn.job.batch.sequence_parallel = false;
+    const GradientFlow flow(drawn.spec);
+    layers += CompareKept(
+        {.spec = drawn.spec, .layout = drawn.job.layout, .batch = drawn.job.batch, .flow = &flow},
+        absl::StrCat("seed ", seed));
+  }
+  EXPECT_GT(layers, 100);
 }
 
 TEST(RandomTraceTest, KeptTensorsOfMixersAreTheLedgers) {

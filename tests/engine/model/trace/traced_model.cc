@@ -1,5 +1,7 @@
 #include "tests/engine/model/trace/traced_model.h"
 
+#include <algorithm>
+
 #include "engine/model/architecture/model_weights.h"
 #include "engine/model/trace/end_trace.h"
 
@@ -14,7 +16,12 @@ double KeptBytes(const Trace& trace) {
       if (!operand.gradient) read[operand.tensor] = true;
     }
     if (op.pass != TracePass::kRecompute) continue;
-    for (const TraceOperand& operand : op.writes) recomputed[operand.tensor] = true;
+    for (const TraceOperand& operand : op.writes) {
+      const bool in_place = std::any_of(
+          op.reads.begin(), op.reads.end(),
+          [&operand](const TraceOperand& other) { return other.tensor == operand.tensor; });
+      if (!in_place) recomputed[operand.tensor] = true;
+    }
   }
   double bytes = 0;
   for (size_t i = 0; i < trace.tensors.size(); ++i) {
