@@ -39,6 +39,7 @@ class JobBuilder {
     FillState();
     FillPipeline();
     job_.buffers = BuffersOf(layout_.framework, job_.layout);
+    FillBuckets(layout_.framework, {layout_.software, context_.generation}, job_);
     FillCasts();
     job_.buffers.optimizer_loop = context_.optimizer.loop.value_or(traits_.optimizer_loop.value);
     CheckDeferral();

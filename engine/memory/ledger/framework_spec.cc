@@ -243,6 +243,26 @@ ReserveSpec ReserveOf(const FrameworkSpec& framework, const ReserveUse& use) {
   return out;
 }
 
+// DeepSpeed's ZeRO optimizers allocate the bucket in which they reduce. At stages 1 and 2 backward
+// passes fill a second one while the first is reduced, if the exchange is to be hidden
+// (overlap_comm). Pipelines, as which Megatron-DeepSpeed runs whatever its stages, reduce after
+// their passes, and copy what they reduce.
+// Source: deepspeedai/DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py (buf_1) and stage3.py
+// (ipg_buckets) @02aa38c3.
+void FillBuckets(const FrameworkSpec& framework, const SoftwareUse& use, MemoryJob& job) {
+  BufferSpec& buffers = job.buffers;
+  const ZeroStage stage = job.state.sharding.zero_stage;
+  if (buffers.reduce_bucket_elements == 0 || stage == ZeroStage::kNone) return;
+  if (job.layout.pipeline_parallel_size > 1 || framework.traits().code == ModelCode::kMegatron) {
+    return;
+  }
+  buffers.reduce_bucket_whole = true;
+  if (stage == ZeroStage::kParameters) return;
+  const SoftwareConstants constants =
+      ConstantsOf(use.software, framework.named ? &framework.kind : nullptr, use.generation);
+  if (constants.of(StackConstant::kDataExchangeOverlap) > 0) buffers.reduce_bucket_count = 2;
+}
+
 void CheckRefusals(const FrameworkTraits& traits, const ArchitectureSpec& spec,
                    const MemoryJob& job, bool any_schedule, FieldViolations& violations) {
   const bool pipeline = job.layout.pipeline_parallel_size > 1;
@@ -253,6 +273,13 @@ void CheckRefusals(const FrameworkTraits& traits, const ArchitectureSpec& spec,
   };
   CheckContextParallelism(traits, spec, job, refuse);
   CheckExpertDispatch(traits, job, refuse);
+  if (job.batch.recomputation.policy == RecomputePolicy::kOperators &&
+      !traits.recomputes_operators.value) {
+    refuse("training.recompute",
+           "whose operators are not listed: write NONE, SELECTIVE or FULL, or torchtitan as "
+           "layout.framework.kind",
+           traits.recomputes_operators.source);
+  }
   const auto& most = pipeline ? traits.max_zero_stage_under_pipeline : traits.max_zero_stage;
   if (stage > most.value) {
     refuse("layout.sharding.zero_stage",
@@ -273,13 +300,6 @@ void CheckRefusals(const FrameworkTraits& traits, const ArchitectureSpec& spec,
   }
   if (!pipeline) return;
   if (!any_schedule && (traits.schedules.value & ScheduleBitOf(job.pipeline.schedule)) == 0) {
-  if (job.batch.recomputation.policy == RecomputePolicy::kOperators &&
-      !traits.recomputes_operators.value) {
-    refuse("training.recompute",
-           "whose operators are not listed: write NONE, SELECTIVE or FULL, or torchtitan as "
-           "layout.framework.kind",
-           traits.recomputes_operators.source);
-  }
     refuse("layout.schedule",
            "whose pipelines run in other orders: write "
            "PIPELINE_SCHEDULE_ONE_FORWARD_ONE_BACKWARD, or another layout.framework.kind",

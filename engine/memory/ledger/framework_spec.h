@@ -9,6 +9,7 @@
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
 #include "engine/framework/framework.h"
+#include "engine/framework/software_stack.h"
 #include "engine/framework/workspace.h"
 #include "engine/memory/ledger/memory_job.h"
 #include "engine/memory/training_policy.h"
@@ -92,6 +93,15 @@ int64_t VocabularyMultiple(const FrameworkTraits& traits, int64_t tensor_ranks);
 
 // The buffers of `framework` under `layout`. docs/memory.md, "A stage's ledger", has the table.
 BufferSpec BuffersOf(const FrameworkSpec& framework, const ParallelLayout& layout);
+
+// The software that a run names, and what it runs on.
+struct SoftwareUse {
+  const SoftwareSpec& software;
+  DeviceGeneration generation = DeviceGeneration::kUnknown;
+};
+
+// Fills in how many buckets `job` reduces in, and whether they are as large as they can be.
+void FillBuckets(const FrameworkSpec& framework, const SoftwareUse& use, MemoryJob& job);
 
 struct ReserveUse {
   DeviceGeneration generation = DeviceGeneration::kUnknown;

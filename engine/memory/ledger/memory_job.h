@@ -23,6 +23,8 @@ struct BufferSpec {
   bool fused_weight_gradient = true;
   // Elements gathered or reduced at a time, in addition to their source. 0: in place.
   int64_t reduce_bucket_elements = 0;
+  int64_t reduce_bucket_count = 1;
+  bool reduce_bucket_whole = false;  // allocated at its size, whatever goes through it
   int64_t gather_bucket_elements = 0;
   // The three habits of framework_copies.h, which says where each matters: computed gradients stay
   // next to wider ones, gradients are reduced only after the last micro-batch, and weights are

@@ -257,8 +257,9 @@ void StageLedger::AddBuckets(int64_t stage, StageHoldings& out) const {
   if (context_.job.pipeline.schedule == PipelineSchedule::kDualPipe) {
     trainable += context_.weights.CountOn(StageOfChunk(stage, 1)).trainable;
   }
-  out.reduce_bucket =
-      BucketOf(buffers.reduce_bucket_elements, trainable, precision.gradient_data_type);
+  const int64_t most = buffers.reduce_bucket_whole ? buffers.reduce_bucket_elements : trainable;
+  out.reduce_bucket = BucketOf(buffers.reduce_bucket_elements, most, precision.gradient_data_type) *
+                      buffers.reduce_bucket_count;
   out.gather_bucket =
       BucketOf(buffers.gather_bucket_elements, trainable, precision.weight_data_type);
 }
