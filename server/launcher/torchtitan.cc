@@ -23,6 +23,7 @@ constexpr char kShards[] = "parallelism.data_parallel_shard_degree";
 constexpr char kStored[] = "training.precision.weight_data_type";
 constexpr char kExpertTensor[] = "layout.parallel.expert_tensor_parallel_size";
 constexpr char kZero[] = "layout.sharding.zero_stage";
+constexpr char kRecomputeOption[] = "activation_checkpoint.selective_ac_option";
 constexpr char kShares[] = "layout.sequence_parallel";
 
 void WriteDescription(const Setting& setting, Writing& writing) {
@@ -191,18 +192,30 @@ void WriteExpertDegree(const Setting& setting, Writing& writing) {
   writing.list.Add("parallelism.expert_tensor_parallel_degree", shared);
 }
 
+// By operator, or every n-th layer, which no policy of the API does unless that is every layer.
 void ReadRecomputeMode(const Setting& setting, Reading& reading) {
   SettingFile& file = reading.file;
   const std::string mode =
       file.Choose(setting.name, "none|full|selective|memory_budget", "selective");
+  const std::string option = file.Text(kRecomputeOption).value_or("2");
   if (mode.empty()) return;
   if (mode == "none" || mode == "full") return reading.Set(setting.field, mode);
-  // torchtitan keeps every second matmul, or layer: no policy of the API does.
+  if (mode == "selective" && option == "op") return reading.Set(setting.field, "operators");
+  if (mode == "selective" && (option == "1" || option == "0")) {
+    return reading.Set(setting.field, "full");
+  }
   if (!file.Has(setting.name)) {
     reading.out.ignored.push_back(absl::StrCat(setting.name, " = selective"));
   }
   file.Ignore(setting.name);
   reading.out.lowering.push_back({absl::StrCat(setting.name, " = ", mode), setting.field});
+}
+void WriteRecomputeMode(const Setting& setting, Writing& writing) {
+  if (writing.training().recompute() != v1::RECOMPUTE_POLICY_OPERATORS) {
+    return WriteFields({&setting, 1}, writing.run.request, writing.list);
+  }
+  writing.list.Add(setting.name, "selective");
+  writing.list.Add(kRecomputeOption, "op");
 }
 
 constexpr Setting kTorchtitanSettings[] = {
@@ -263,12 +276,12 @@ constexpr Setting kTorchtitanSettings[] = {
            "~standard=|deepep=true")
         .Written(WriteCopies),
     Choice("activation_checkpoint.mode", "training.recompute", "none|full")
-        .Only("none|full")
+        .Only("none|full|operators")
         .Unset("none")
-        .Read(ReadRecomputeMode),
+        .By(ReadRecomputeMode, WriteRecomputeMode),
     Takes("layout.kernels.recomputed_layers_per_block", "1"),
     Takes("layout.kernels.attention", "flash"),
-    Takes("layout.kernels.loss", "plain"),
+    Takes("layout.kernels.loss", "plain|fused"),
     Takes("layout.framework.kind", "torchtitan").Absent("torchtitan"),
     Switch("debug.deterministic", "layout.framework.deterministic").Absent("false"),
     Other("compile.enable")
@@ -338,6 +351,7 @@ constexpr Setting kTorchtitanSettings[] = {
     Other("mx.use_fp8_dim1_cast_triton_kernel")
         .PartOf("training.precision.compute_data_type")
         .Read(ReadOfConverter),
+    Parts("activation_checkpoint.selective_ac_option").PartOf("training.recompute"),
     Parts("compile.components").PartOf("layout.software.memory_pass_time_ratio"),
     Parts("model.flavor").PartOf("model"),
     Parts("model.converters").PartOf("training.precision.compute_data_type"),

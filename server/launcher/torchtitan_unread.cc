@@ -11,6 +11,8 @@ constexpr Setting kTorchtitanUnread[] = {
             "what hides exchanges of tensor parallel ranks"),
     Matters("activation_checkpoint.early_stop", Effect::kTime,
             "recomputation that ends once all is there"),
+    Matters("activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns", Effect::kEither,
+            "products that are never saved, by their names"),
     Matters("parallelism.disable_loss_parallel", Effect::kRaises,
             "whole logits on each tensor parallel rank"),
     Matters("parallelism.pipeline_parallel_expert_parallel_overlap", Effect::kRaises,
@@ -59,8 +61,6 @@ constexpr Setting kTorchtitanUnread[] = {
     Passes("activation_checkpoint.debug"),
     Passes("activation_checkpoint.preserve_rng_state"),
     Passes("activation_checkpoint.visualize_memory_budget_pareto"),
-    Passes("activation_checkpoint.selective_ac_option"),
-    Passes("activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns"),
     Passes("activation_checkpoint.memory_budget"),
     Passes("parallelism.context_parallel_load_balancer"),
 };

@@ -125,10 +125,9 @@ TEST(ReadTorchtitan, ReadsAPublishedConfiguration) {
   EXPECT_EQ(request.layout().global_batch_size(), 8);
   EXPECT_EQ(request.training().token_count(), 1000 * 8 * 8192);
   EXPECT_EQ(request.layout().sharding().zero_stage(), v1::ZERO_STAGE_PARAMETERS);
-  EXPECT_EQ(request.training().recompute(), v1::RECOMPUTE_POLICY_UNSPECIFIED);
-  EXPECT_THAT(read.ignored, ElementsAre("activation_checkpoint.mode"));
-  EXPECT_THAT(read.passed, ElementsAre("activation_checkpoint.selective_ac_option",
-                                       "job.dump_folder", "lr_scheduler.warmup_steps"));
+  EXPECT_EQ(request.training().recompute(), v1::RECOMPUTE_POLICY_OPERATORS);
+  EXPECT_THAT(read.ignored, IsEmpty());
+  EXPECT_THAT(read.passed, ElementsAre("job.dump_folder", "lr_scheduler.warmup_steps"));
 }
 
 TEST(ReadTorchtitan, ReadsNamesOfOlderReleases) {
@@ -155,10 +154,15 @@ TEST(ReadTorchtitan, AsksForConvertersBeforeTheirSettings) {
 }
 
 TEST(ReadTorchtitan, SaysWhatMayLowerMemory) {
-  EXPECT_THAT(LoweringOf(ReadToml(kPublished)),
-              ElementsAre("activation_checkpoint.mode = selective"));
-  // It is torchtitan's default.
+  EXPECT_THAT(LoweringOf(ReadToml(kPublished)), IsEmpty());
+  // Every second layer, torchtitan's default.
   EXPECT_THAT(LoweringOf(ReadToml("")), ElementsAre("activation_checkpoint.mode = selective"));
+  const std::string layers = "[activation_checkpoint]\nselective_ac_option = ";
+  EXPECT_THAT(LoweringOf(ReadToml(layers + "\"4\"\n")),
+              ElementsAre("activation_checkpoint.mode = selective"));
+  const LauncherRead every = ReadToml(layers + "\"1\"\n");
+  EXPECT_THAT(LoweringOf(every), IsEmpty());
+  EXPECT_EQ(every.request.training().recompute(), v1::RECOMPUTE_POLICY_FULL);
   const std::string none = "[activation_checkpoint]\nmode = \"none\"\n";
   EXPECT_THAT(
       LoweringOf(ReadToml(none + "selective_ac_option = \"op\"\n[training]\ndataset = \"c4\"\n")),
@@ -179,6 +183,15 @@ TEST(ReadTorchtitan, PricesEagerPassesAndUnfusedOptimizers) {
   EXPECT_FALSE(software("[compile]\nenable = true\n").has_memory_pass_time_ratio());
   EXPECT_TRUE(
       software("[compile]\nenable = true\ncomponents = [\"loss\"]\n").has_memory_pass_time_ratio());
+  const auto loss = [](const std::string& text) {
+    return ReadToml(text).request.layout().kernels().loss();
+  };
+  EXPECT_EQ(loss(""), v1::KernelChoices::LOSS_UNSPECIFIED);
+  EXPECT_EQ(loss("[compile]\nenable = true\n"), v1::KernelChoices::LOSS_FUSED);
+  EXPECT_EQ(loss("[compile]\nenable = true\ncomponents = [\"model\"]\n"),
+            v1::KernelChoices::LOSS_UNSPECIFIED);
+  EXPECT_EQ(loss("[compile]\nenable = true\n[parallelism]\ntensor_parallel_degree = 2\n"),
+            v1::KernelChoices::LOSS_UNSPECIFIED);
   EXPECT_FALSE(software("[optimizer]\nimplementation = \"fused\"\n").has_optimizer_time_ratio());
   EXPECT_EQ(software("[optimizer]\nimplementation = \"foreach\"\n").optimizer_time_ratio(), 2.9);
   EXPECT_TRUE(
