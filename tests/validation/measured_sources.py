@@ -208,12 +208,19 @@ def local_batch(row: Row) -> int:
     return out
 
 
-def torchtitan_request(row: Row, recompute: int = api.RECOMPUTE_POLICY_FULL):
+def torchtitan_request(row: Row):
     require(row.get("model") in KNOWN["torchtitan_presets"], "shape of the layers not published")
+    # Its commit corrects it: absolute values of whole weights were saved.
+    require("saves abs()" not in row.get("notes", ""), "a fault of the framework")
     request = request_of("torchtitan", row)
     layout, parallel = request.layout, request.layout.parallel
     request.model.preset, layers = KNOWN["torchtitan_presets"][row["model"]]
-    request.training.recompute = recompute
+    policies = {"full": api.RECOMPUTE_POLICY_FULL, "selective": api.RECOMPUTE_POLICY_OPERATORS}
+    require(row.get("recompute") in policies, "recomputation not published")
+    request.training.recompute = policies[row["recompute"]]
+    compiled = (row.get("source_path"), row.get("gpu_key"))
+    if compiled in map(tuple, KNOWN["torchtitan_compiled_losses"]):
+        request.layout.kernels.loss = api.KernelChoices.LOSS_FUSED
     key = row.get("gpu_key", "")
     plain = not key or key.startswith("h100-sxm")
     request.cluster.device.accelerator = "h100-sxm" if plain else key
@@ -221,7 +228,8 @@ def torchtitan_request(row: Row, recompute: int = api.RECOMPUTE_POLICY_FULL):
     stages = parallel.pipeline_parallel_size
     parallel.layers_per_chunk.extend(uneven_stages(layers, stages))
     layout.sequence_parallel = parallel.tensor_parallel_size > 1
-    layout.sharding.reshard_after_forward = stages == 1
+    stays = "reshard_after_forward never" in row.get("notes", "")
+    layout.sharding.reshard_after_forward = stages == 1 and not stays
     layout.framework.deferred_reduction = stages > 1
     local = local_batch(row)
     layout.micro_batch_size = 1 if stages > 1 else local
@@ -229,21 +237,8 @@ def torchtitan_request(row: Row, recompute: int = api.RECOMPUTE_POLICY_FULL):
     return request
 
 
-def full_torchtitan_request(row: Row):
-    """A run that recomputes all layers.
-
-    The API can't describe which operators its selective recomputation keeps.
-    """
-    require(row.get("recompute") == "full", "recomputation by operator can't be described")
-    return torchtitan_request(row)
-
-
 def open_torchtitan(row: Row) -> Choices:
-    """A run that recomputes operator by operator, or one of torchao's of torchtitan."""
-    if row.get("recompute") != "full":
-        policies = (api.RECOMPUTE_POLICY_FULL, api.RECOMPUTE_POLICY_NONE)
-        words = "recomputation, by operator: between none and full"
-        return words, [torchtitan_request(row, policy) for policy in policies]
+    """One of torchao's of torchtitan."""
     require(not row.get("micro_batch"), "nothing open")
     sizes = [torchtitan_request({**row, "micro_batch": size}) for size in "12"]
     return "micro-batch: 1 or 2", sizes

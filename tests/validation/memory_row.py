@@ -28,10 +28,10 @@ TRANSLATORS = {
     "SimuMax B200": (sources.simumax_request, None),
     "BLOOM trials": (sources.bloom_request, sources.open_bloom),
     "Korthikanti 2022, figure 1": (sources.korthikanti_request, None),
-    "torchtitan": (sources.full_torchtitan_request, sources.open_torchtitan),
+    "torchtitan": (sources.torchtitan_request, sources.open_torchtitan),
     "litgpt": (sources.litgpt_request, sources.open_litgpt),
     "fms-acceleration": (sources.fms_request, None),
-    "torchao": (None, sources.open_torchtitan),
+    "torchao": (sources.torchtitan_request, sources.open_torchtitan),
     "InternEvo": (None, sources.open_internevo),
     "nanotron": (None, sources.open_nanotron),
 }

@@ -44,8 +44,8 @@ class StepRow:
     layout: Layout = Layout()
     strategy: str = ""  # "tensor, pipeline", of the report
     # One where nothing is open; else one a choice, the likely one first. Without a published
-    # recomputation or with one by operator, which no request can describe: without any, then of all
-    # layers.
+    # recomputation or with one of some layers, which no request can describe: without any, then of
+    # all layers.
     requests: list = field(default_factory=list)
     # The request that leaves open what is open, where every such field is one of the service's:
     # recomputation and interleaving. Its answer has the row's interval.
@@ -189,12 +189,14 @@ def recompute_of(parts: Parts, out: StepRow) -> list[str]:
         return [parts.recipe.recompute]
     if text in ("none", "full") or (text == "selective" and parts.software.pads_vocabulary):
         return [f"RECOMPUTE_POLICY_{text.upper()}"]
+    if text == "selective" and parts.software.stack == "torchtitan":
+        return ["RECOMPUTE_POLICY_OPERATORS"]
     out.recompute_blank = not text
     out.likely_none = parts.software.pads_vocabulary
     if not out.likely_none:
         out.point_share = parts.software.recomputed
     if text:
-        out.opened.append("recomputation by operator")
+        out.opened.append("recomputation of some layers")
     return ["RECOMPUTE_POLICY_NONE", "RECOMPUTE_POLICY_FULL"]
 
 
@@ -262,6 +264,11 @@ def step_row(row: Row, tuning: bool = False) -> StepRow:
         request = copy.deepcopy(out.requests[0])
         request.model.transformer.attention_head_count = heads
         request.model.transformer.ClearField("key_value_head_count")
+        out.requests.append(request)
+    if parts.hardware.or_accelerator:
+        request = copy.deepcopy(out.requests[0])
+        request.cluster.device.accelerator = parts.hardware.or_accelerator
+        request.cluster.ClearField("node_type")  # its own
         out.requests.append(request)
     sharded = out.requests[0].layout.sharding.zero_stage == api.ZERO_STAGE_PARAMETERS
     out.strategy = strategy_of(out.layout, sharded, out.experts)

@@ -62,8 +62,7 @@ def software_of(row: Row) -> SimpleNamespace:
 
 def hardware_of(row: Row) -> SimpleNamespace:
     label = row.get("hardware", "")
-    if "power limited" in label:
-        return known("hardware", KNOWN["limited"])
+    require("power limited" not in label, "limit of the power not published")
     return first_of("hardware", row.get("gpu_key", ""), f"hardware not timed: {label}")
 
 
