@@ -75,6 +75,34 @@ void CheckContextParallelism(const FrameworkTraits& traits, const ArchitectureSp
   }
 }
 
+void CheckPipeline(const FrameworkTraits& traits, const MemoryJob& job, bool any_schedule,
+                   Refuse refuse) {
+  if (!traits.pipeline.value) {
+    refuse("layout.parallel.pipeline_parallel_size", "which has no pipeline: write 1",
+           traits.pipeline.source);
+    return;
+  }
+  if (!any_schedule && (traits.schedules.value & ScheduleBitOf(job.pipeline.schedule)) == 0) {
+    refuse("layout.schedule",
+           "whose pipelines run in other orders: write "
+           "PIPELINE_SCHEDULE_ONE_FORWARD_ONE_BACKWARD, or another layout.framework.kind",
+           traits.schedules.source);
+  }
+  if (job.layout.virtual_stage_count > 1 && (traits.schedules.value & kInterleavedStages) == 0) {
+    refuse("layout.parallel.virtual_stage_count", "whose stages are not interleaved: write 1",
+           traits.schedules.source);
+  }
+}
+
+void CheckRecomputation(const FrameworkTraits& traits, const MemoryJob& job, Refuse refuse) {
+  if (job.batch.recomputation.policy != RecomputePolicy::kOperators) return;
+  if (traits.recomputes_operators.value) return;
+  refuse("training.recompute",
+         "whose operators are not listed: write NONE, SELECTIVE or FULL, or torchtitan as "
+         "layout.framework.kind",
+         traits.recomputes_operators.source);
+}
+
 void CheckExpertDispatch(const FrameworkTraits& traits, const MemoryJob& job, Refuse refuse) {
   if (job.batch.expert_dispatch == ExpertDispatch::kAllToAll || traits.gathers_tokens.value) return;
   refuse("layout.kernels.expert_dispatch",
@@ -273,13 +301,7 @@ void CheckRefusals(const FrameworkTraits& traits, const ArchitectureSpec& spec,
   };
   CheckContextParallelism(traits, spec, job, refuse);
   CheckExpertDispatch(traits, job, refuse);
-  if (job.batch.recomputation.policy == RecomputePolicy::kOperators &&
-      !traits.recomputes_operators.value) {
-    refuse("training.recompute",
-           "whose operators are not listed: write NONE, SELECTIVE or FULL, or torchtitan as "
-           "layout.framework.kind",
-           traits.recomputes_operators.source);
-  }
+  CheckRecomputation(traits, job, refuse);
   const auto& most = pipeline ? traits.max_zero_stage_under_pipeline : traits.max_zero_stage;
   if (stage > most.value) {
     refuse("layout.sharding.zero_stage",
@@ -293,22 +315,7 @@ void CheckRefusals(const FrameworkTraits& traits, const ArchitectureSpec& spec,
            "weights that stay gathered between the passes",
            traits.shards_all_or_nothing.source);
   }
-  if (pipeline && !traits.pipeline.value) {
-    refuse("layout.parallel.pipeline_parallel_size", "which has no pipeline: write 1",
-           traits.pipeline.source);
-    return;
-  }
-  if (!pipeline) return;
-  if (!any_schedule && (traits.schedules.value & ScheduleBitOf(job.pipeline.schedule)) == 0) {
-    refuse("layout.schedule",
-           "whose pipelines run in other orders: write "
-           "PIPELINE_SCHEDULE_ONE_FORWARD_ONE_BACKWARD, or another layout.framework.kind",
-           traits.schedules.source);
-  }
-  if (job.layout.virtual_stage_count > 1 && (traits.schedules.value & kInterleavedStages) == 0) {
-    refuse("layout.parallel.virtual_stage_count", "whose stages are not interleaved: write 1",
-           traits.schedules.source);
-  }
+  if (pipeline) CheckPipeline(traits, job, any_schedule, refuse);
 }
 
 }  // namespace sextant
