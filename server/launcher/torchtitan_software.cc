@@ -52,7 +52,7 @@ void WriteCompilation(const Setting& setting, Writing& writing) {
     writing.refusals.Add("layout.kernels.loss", "with --tp it takes plain", "fused");
   }
   writing.list.Add(setting.name, model || loss);
-  if (model == loss) return;
+  if (model == loss || (model && writing.sizes.tensor > 1)) return;
   writing.list.Add(kComponents, SettingList::Value::array({model ? "model" : "loss"}));
 }
 
