@@ -119,7 +119,7 @@ TEST(BashCompletion, OffersFiles) {
 
 TEST(BashCompletion, KnowsWhatIsCounted) {
   EXPECT_THAT(BashOffers({"sextant", "count", "gpt2", "--recompute", "="}),
-              ElementsAre("none", "selective", "full"));
+              ElementsAre("none", "selective", "full", "operators"));
   EXPECT_THAT(BashOffers({"sextant", "count", "--kap"}), ElementsAre("--kaplan"));
   // The plan's choices are too many for a line of --help, and offered all the same.
   EXPECT_THAT(BashOffers({"sextant", "plan", "--flops-convention", "meg"}),

@@ -61,7 +61,8 @@ TEST(BytesOfJson, NamesMistakesByPathAndSaysWhatToWrite) {
        "RECOMPUTE_POLICY_FULL; all: RECOMPUTE_POLICY_NONE, RECOMPUTE_POLICY_SELECTIVE, "
        "RECOMPUTE_POLICY_FULL"},
       {kRun, R"({"training":{"recompute":1.5}})",
-       R"(training.recompute: must be a name in quotes such as "RECOMPUTE_POLICY_FULL", not 1.5)"},
+       R"(training.recompute: must be a name in quotes such as "RECOMPUTE_POLICY_OPERATORS", )"
+       "not 1.5"},
       {kRun, R"({"model":"llama"})", R"(model: must be an object in braces, not "llama")"},
       {kRun, R"({"model":{"preset":8}})", "model.preset: must be a text in quotes, not 8"},
       {kRun, R"({"model":{"preset":["a",{"b":null}]}})",

@@ -218,8 +218,8 @@ def torchtitan_request(row: Row):
     policies = {"full": api.RECOMPUTE_POLICY_FULL, "selective": api.RECOMPUTE_POLICY_OPERATORS}
     require(row.get("recompute") in policies, "recomputation not published")
     request.training.recompute = policies[row["recompute"]]
-    compiled = (row.get("source_path"), row.get("gpu_key"))
-    if compiled in map(tuple, KNOWN["torchtitan_compiled_losses"]):
+    page = row.get("source_path", "").rsplit("/")[-1]
+    if (page, row.get("gpu_key")) in map(tuple, KNOWN["torchtitan_compiled_losses"]):
         request.layout.kernels.loss = api.KernelChoices.LOSS_FUSED
     key = row.get("gpu_key", "")
     plain = not key or key.startswith("h100-sxm")

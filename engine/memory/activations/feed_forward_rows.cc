@@ -125,7 +125,7 @@ void AddGatheredRoutes(const ExpertsSpec& experts, ActivationList& out) {
   out.Add(row);
 }
 
-// What experts' ranks exchange, there and back.
+// Tokens that experts' ranks exchange, there and back.
 void AddSavedExchanges(const ExpertsSpec& experts, ActivationList& out) {
   if (out.context().layout.expert_parallel_size == 1) return;
   const int64_t width = ExpertWidth(experts, out.context().spec.hidden_size);

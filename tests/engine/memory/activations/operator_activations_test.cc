@@ -1,4 +1,5 @@
-// What recomputation by operator keeps of a layer, counted by hand from torchtitan's save list.
+// The tensors of a layer that recomputation by operator keeps, counted by hand from torchtitan's
+// save list.
 #include <gtest/gtest.h>
 
 #include "engine/memory/transients/layer_backward.h"
@@ -29,7 +30,7 @@ TEST(OperatorActivationsTest, OfALlama) {
   EXPECT_EQ(LayerBytes(CaseOf("llama-3.1-8b")), kRankTokens * (2 * elements + 4 * kHeadCount));
 }
 
-// Of two ranks each has half of heads and features. Its part of w2's sum is of all tokens; both
+// Each of two ranks has half of heads and features. Its part of w2's sum is of all tokens; both
 // sums that are scattered, and the block's input, are of half of the tokens.
 TEST(OperatorActivationsTest, OfDividedMatrices) {
   ActivationCase c = CaseOf("llama-3.1-8b");

@@ -8,7 +8,7 @@
 namespace sextant {
 namespace {
 
-// Of the first stage of GPT-2, whose gradients take 0.5 GB.
+// Those of GPT-2, whose gradients take 0.5 GB.
 Bytes CommunicationBuffersOf(const MemoryJob& job) {
   const auto model = MemoryModel::Of(FindModelPreset("gpt2").value()->architecture, job);
   if (!model.ok()) return Bytes(0);

@@ -25,7 +25,7 @@ TEST(SavedProductsTest, AreEverySecondOfALlama) {
   EXPECT_FALSE(saved.Has("shared_experts", "gate"));
 }
 
-// addmm() of query, key and value is no mm(): wo is the first.
+// Query, key and value are addmm(), which is not counted: wo is the first.
 TEST(SavedProductsTest, PassOverThoseWithABias) {
   const SavedProducts saved = SavedOf("qwen2.5-7b");
   for (const char* name : {"query", "key", "value"}) EXPECT_FALSE(saved.Has("attention", name));
