@@ -244,6 +244,8 @@ void AddExpertRows(const ExpertsSpec& experts, ActivationList& out) {
   AddRoutedRows(experts, out);
   out.EnterBranch(LayerBranch::kWithExperts);
   AddSharedRows(experts, out);
+  // With shared experts the sum of both is scattered as one.
+  if (experts.shared_expert_count == 0) out.AddSavedOutput("down");
   out.EnterBranch(LayerBranch::kFeedForward);
 }
 

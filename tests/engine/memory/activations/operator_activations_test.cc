@@ -69,5 +69,15 @@ TEST(OperatorActivationsTest, OfAMixture) {
   EXPECT_EQ(bytes(), whole + kRankTokens * 2 * 8 * 2 * hidden);
 }
 
+// Mixtral's experts on two ranks, which scatter the sum of attention and that of the experts. The
+// products are those of attention; heads and statistics are halved.
+TEST(OperatorActivationsTest, OfAMixtureOnRanksThatScatterSums) {
+  ActivationCase c = CaseOf("mixtral-8x7b");
+  c.layout.tensor_parallel_size = 2;
+  c.batch.sequence_parallel = true;
+  const int64_t halves = kResidual + kResidual + kKeyWidth + kResidual + 2 * kResidual;
+  EXPECT_EQ(LayerBytes(c), kRankTokens * (2 * halves / 2 + 4 * kHeadCount / 2));
+}
+
 }  // namespace
 }  // namespace sextant
