@@ -14,6 +14,7 @@
 #include "absl/functional/function_ref.h"
 #include "engine/framework/framework.h"
 #include "engine/memory/ledger/framework_spec.h"
+#include "engine/model/flops/saved_products.h"
 #include "engine/run/job.h"
 
 namespace sextant {
