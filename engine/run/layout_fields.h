@@ -28,7 +28,7 @@ inline constexpr bool kMayBeAbsent<absl::optional<T>> = true;
 // The field at `kMembers`: a member of RunLayout, or one of that one's.
 template <auto... kMembers>
 constexpr LayoutField FieldAt(absl::string_view path) {
-  constexpr auto in = [](const RunLayout& layout) -> absl::optional<int64_t> {
+  constexpr auto kIn = [](const RunLayout& layout) -> absl::optional<int64_t> {
     const auto& value = (layout.*....*kMembers);
     if constexpr (kMayBeAbsent<std::decay_t<decltype(value)>>) {
       return value.has_value() ? absl::make_optional(static_cast<int64_t>(*value)) : absl::nullopt;
@@ -38,7 +38,7 @@ constexpr LayoutField FieldAt(absl::string_view path) {
                                             : absl::nullopt;
     }
   };
-  constexpr auto set = [](int64_t value, RunLayout& layout) {
+  constexpr auto kSet = [](int64_t value, RunLayout& layout) {
     auto& out = (layout.*....*kMembers);
     if constexpr (kMayBeAbsent<std::decay_t<decltype(out)>>) {
       out = static_cast<std::decay_t<decltype(*out)>>(value);
@@ -46,7 +46,7 @@ constexpr LayoutField FieldAt(absl::string_view path) {
       out = static_cast<std::decay_t<decltype(out)>>(value);
     }
   };
-  return {path, in, set};
+  return {path, kIn, kSet};
 }
 
 inline constexpr LayoutField kTensorParallelField =

@@ -59,8 +59,8 @@ struct LayersKey {
   friend bool operator==(const LayersKey&, const LayersKey&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const LayersKey& key) {
-    const auto& [choice, divides_gradients, wide_residual, count, vocabulary] = key;
-    return H::combine(std::move(h), choice, divides_gradients, wide_residual, count, vocabulary);
+    const auto& [chosen, divides, wide, batches, padded] = key;  // all: else this is an error
+    return H::combine(std::move(h), chosen, divides, wide, batches, padded);
   }
 };
 
