@@ -24,13 +24,19 @@ int64_t LengthOf(const TraceContext& context, ModelPart part) {
   return encoder ? context.batch.encoder_sequence_length : context.batch.sequence_length;
 }
 
-// Under recomputation by operator.
+// Under recomputation by operator: as the ledger keeps it. A ring is a part of attention.
 bool IsSaved(const TraceOp& op) {
   if (op.saved || std::holds_alternative<AttentionWork>(op.work)) return true;
   const auto* const collective = std::get_if<CollectiveWork>(&op.work);
-  return collective != nullptr && (collective->kind == CollectiveKind::kReduceScatter ||
-                                   collective->kind == CollectiveKind::kAllToAll ||
-                                   collective->kind == CollectiveKind::kRing);
+  if (collective == nullptr) return false;
+  switch (collective->kind) {
+    case CollectiveKind::kReduceScatter:
+      return collective->group == TraceGroup::kTensor;
+    case CollectiveKind::kAllToAll:
+      return collective->group == TraceGroup::kExpert;
+    default:
+      return collective->kind == CollectiveKind::kRing;
+  }
 }
 
 }  // namespace
